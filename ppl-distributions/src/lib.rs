@@ -5,14 +5,14 @@
 //! | [`Normal`], [`Laplace`], [`Logistic`], [`Cauchy`], [`Gumbel`] | `loc`, `scale` | real |
 //! | [`StudentT`] | `df`, `loc`, `scale` | real |
 //! | [`LogNormal`] | `loc`, `scale` (of the logarithm) | positive |
-//! | [`HalfNormal`], [`HalfCauchy`] | `scale` | positive |
-//! | [`HalfStudentT`] | `df`, `scale` | positive |
-//! | [`Exponential`] | `rate` | positive |
+//! | [`HalfNormal`], [`HalfCauchy`] | `scale` | not negative |
+//! | [`HalfStudentT`] | `df`, `scale` | not negative |
+//! | [`Exponential`] | `rate` | not negative |
 //! | [`Gamma`], [`InverseGamma`] | `concentration`, `rate` | positive |
 //! | [`Chi2`] | `df` | positive |
 //! | [`Weibull`] | `scale`, `concentration` | positive |
 //! | [`PolyaGamma`] | `tilting` | positive |
-//! | [`Pareto`] | `scale`, `alpha` | above `scale` |
+//! | [`Pareto`] | `scale`, `alpha` | `scale` and above |
 //! | [`Beta`], [`Kumaraswamy`] | `concentration1`, `concentration0` | unit interval |
 //! | [`Uniform`] | `low`, `high` | between them |
 //! | [`TruncatedNormal`] | `loc`, `scale`, `low`, `high` | between `low` and `high` |

@@ -299,7 +299,7 @@ fn noise(kind: NoiseKind, state: &mut u64) -> f32 {
 #[test]
 fn draws_in_single_precision_stay_in_the_support() {
     let graph = Graph::new();
-    let laws: [Box<dyn Distribution<'_>>; 16] = [
+    let laws: [Box<dyn Distribution<'_>>; 23] = [
         Box::new(Gamma::new(0.01, 1.0)),
         Box::new(Chi2::new(0.02)),
         Box::new(InverseGamma::new(0.02, 1.0)),
@@ -316,6 +316,13 @@ fn draws_in_single_precision_stay_in_the_support() {
         Box::new(VonMises::new(3.1, 0.5)),
         Box::new(Uniform::new(0.1, 0.7)),
         Box::new(Truncated::new(Exponential::new(1.0), 0.1, 0.7)),
+        Box::new(RelaxedBernoulli::from_logits(0.05, 0.5)),
+        Box::new(LogUniform::new(0.7, 0.700_000_1)),
+        Box::new(InverseGaussian::new(1e30, 1e-30)),
+        Box::new(Normal::new(0.0, 40.0).transformed(Sigmoid)),
+        Box::new(Normal::new(0.0, 40.0).transformed(Tanh)),
+        Box::new(Normal::new(0.0, 60.0).transformed(Exp)),
+        Box::new(Normal::new(0.0, 60.0).transformed(Exp).transformed(Affine::new(0.3, -1.0))),
     ];
     for (count, law) in laws.into_iter().enumerate() {
         let mut named = Noise::new(&graph, format!("x{count}"));

@@ -249,6 +249,18 @@ impl<'g, D: Distribution<'g>> Distribution<'g> for Censored<'g, D> {
     }
 
     #[track_caller]
+    fn quantile_of_log_cdf(&self, log_probability: Var<'g>) -> Option<Var<'g>> {
+        let How::Between(bounds) = self.how else { return None };
+        Some(bounds.clamp(self.base.quantile_of_log_cdf(log_probability)?))
+    }
+
+    #[track_caller]
+    fn quantile_of_log_sf(&self, log_probability: Var<'g>) -> Option<Var<'g>> {
+        let How::Between(bounds) = self.how else { return None };
+        Some(bounds.clamp(self.base.quantile_of_log_sf(log_probability)?))
+    }
+
+    #[track_caller]
     fn validate(&self) -> Result<()> {
         self.base.validate()?;
         for parameter in self.own() {

@@ -229,6 +229,20 @@ impl<'g, D: Distribution<'g>> Distribution<'g> for Hurdle<'g, D> {
     }
 
     #[track_caller]
+    fn quantile_of_log_sf(&self, log_probability: Var<'g>) -> Option<Var<'g>> {
+        let graph = log_probability.graph();
+        let part = log_probability - self.gate.log_failure(graph);
+        let beyond = part.less(0.0);
+        let part = beyond.select(part, -LN_2);
+        let outcome = match self.rest(graph) {
+            Some(rest) => self.base.quantile_of_log_sf(part + rest.log())?.max(1.0),
+            None => self.base.quantile_of_log_sf(part)?,
+        };
+        let sound = log_probability.less_equal(0.0);
+        Some(sound.select(beyond.select(outcome, 0.0), f64::NAN))
+    }
+
+    #[track_caller]
     fn validate(&self) -> Result<()> {
         self.base.validate()?;
         self.gate_parameter().check(self.name())?;

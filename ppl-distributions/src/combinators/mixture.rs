@@ -3,7 +3,7 @@
 use crate::combinators::mixture_same_family::{chosen, log_mixture, weighted_sum};
 use crate::discrete::categorical::Categorical;
 use crate::shared::arrays::together;
-use crate::shared::bisect::{quantile_between, quantile_of_log_between};
+use crate::shared::bisect::{count_of_log_between, quantile_between, quantile_of_log_between};
 use crate::shared::log_space::by_smaller;
 use ppl_core::op::Kind;
 use ppl_core::{
@@ -81,13 +81,9 @@ impl<'g> Mixture<'g> {
     }
 
     /// The quantile by the logarithm of the lower or of the upper tail, by halving the interval between the components'
-    /// quantiles. That of integers by the probability itself.
+    /// quantiles.
     #[track_caller]
     fn of_log(&self, log_probability: Var<'g>, upper: bool) -> Option<Var<'g>> {
-        if self.support().is_discrete() {
-            let probability = if upper { -log_probability.expm1() } else { log_probability.exp() };
-            return self.quantile(probability);
-        }
         let of_each = self.of_each(|component| match upper {
             true => component.quantile_of_log_sf(log_probability),
             false => component.quantile_of_log_cdf(log_probability),
@@ -96,6 +92,9 @@ impl<'g> Mixture<'g> {
         let axis = of_each.shape().rank().checked_sub(1)?;
         let ends = [of_each.min_axis(axis), of_each.max_axis(axis)];
         let tail = |x: Var<'g>| if upper { self.log_sf(x) } else { self.log_cdf(x) };
+        if self.support().is_discrete() {
+            return count_of_log_between(log_probability, ends, upper, tail);
+        }
         quantile_of_log_between(log_probability, ends, upper, tail, |x| self.log_prob(x))
     }
 

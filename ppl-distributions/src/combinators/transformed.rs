@@ -3,7 +3,7 @@
 use crate::Independent;
 use crate::combinators::bijection::{Bijection, Direction};
 use crate::shared::arrays::{last, leading, sum_last, together};
-use crate::shared::support::{ends_of, unless_event};
+use crate::shared::support::{ends_of, kept_inside, unless_event};
 use ppl_core::model::Map;
 use ppl_core::op::Kind;
 use ppl_core::{
@@ -214,7 +214,13 @@ impl<'g, D: Distribution<'g> + 'g, B: Bijection<'g> + 'g> Distribution<'g> for T
 
     fn draw(&self, prefix: &Shape, noise: &mut Noise<'g>) -> Result<Var<'g>> {
         let shapes = self.shapes()?;
-        Ok(self.bijection.forward(Expanded::new(&*self.base, shapes.base_batch).draw(prefix, noise)?))
+        let drawn =
+            self.bijection.forward(Expanded::new(&*self.base, shapes.base_batch).draw(prefix, noise)?);
+        // A bijection of numbers may round to an end of its image.
+        Ok(match self.support() {
+            Constraint::Real | Constraint::Dependent => drawn,
+            support => kept_inside(support, drawn),
+        })
     }
 
     fn transport(&self) -> Option<Transport<'g>> {

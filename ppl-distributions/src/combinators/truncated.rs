@@ -3,7 +3,7 @@
 use crate::shared::arrays::together;
 use crate::shared::bounds::Bounds;
 use crate::shared::helpers::{log_of_rest, uniform_noise};
-use crate::shared::log_space::by_smaller;
+use crate::shared::log_space::{by_smaller, log_sum};
 use crate::shared::support::ends_of;
 use ppl_core::op::Kind;
 use ppl_core::{Constraint, Distribution, Error, Graph, Noise, Parameter, Result, Shape, Source, Value, Var};
@@ -22,8 +22,11 @@ use ppl_core::{Constraint, Distribution, Error, Graph, Noise, Parameter, Result,
 /// in which the interval lies, by logarithms of the base's distribution function or of its survival function
 /// ([`log_sf`](Distribution::log_sf)): intervals far out keep their digits where the base has those. Draws are quantiles
 /// of such a logarithm ([`quantile_of_log_sf`](Distribution::quantile_of_log_sf)), so an interval may be less probable
-/// than the least number; of a base that has only quantiles of probabilities they lie at an end then.
-/// [`TruncatedNormal`](crate::TruncatedNormal) keeps them in intervals however narrow as well.
+/// than the least number (e⁻⁷⁴⁵ in `f64`, e⁻¹⁰³ in `f32`). Two kinds of bases cannot be followed there so far: of one
+/// whose `log_cdf` and `log_sf` end there as well ([`VonMises`](crate::VonMises)) log densities are NaN or ∞; of one
+/// that has only quantiles of probabilities (numbered categories) draws lie at an end, in an upper tail already where 1
+/// less the probability rounds to 1. [`TruncatedNormal`](crate::TruncatedNormal) keeps its digits in intervals however
+/// narrow and far out.
 ///
 /// Either end may be an infinite number. Ends that are numbers are cut to the base's support; an interval
 /// that leaves nothing of it is an error. If the ends are numbers the support is the set between them;
@@ -198,6 +201,29 @@ impl<'g, D: Distribution<'g>> Truncated<'g, D> {
         };
         Some(self.bounds(Some(quantile.graph())).clamp(quantile))
     }
+
+    /// The outcome below which, or above which, lies a probability of this logarithm.
+    #[track_caller]
+    fn of_log(&self, log_probability: Var<'g>, upper: bool) -> Option<Var<'g>> {
+        let Interval { above, larger, smaller } = self.interval(log_probability.graph(), None, None)?;
+        // Parts of the tail in which the interval lies: with what lies beyond its far end, and the rest of it.
+        let (same, other) = if smaller.known() == Some(f64::NEG_INFINITY) {
+            (log_probability, log_of_rest(log_probability))
+        } else {
+            let gap = smaller - larger;
+            let same = log_sum(gap, log_probability + log_of_rest(gap));
+            (same, (-(log_probability.exp() * (1.0 - gap.exp()))).log1p())
+        };
+        let (of_above, of_below) = if upper { (same, other) } else { (other, same) };
+        let from_above = || self.base.quantile_of_log_sf(larger + of_above);
+        let from_below = || self.base.quantile_of_log_cdf(larger + of_below);
+        let quantile = match above.known() {
+            Some(1.0) => from_above()?,
+            Some(0.0) => from_below()?,
+            _ => above.select(from_above()?, from_below()?),
+        };
+        Some(self.bounds(Some(quantile.graph())).clamp(quantile))
+    }
 }
 
 /// An end as an integer.
@@ -303,6 +329,16 @@ impl<'g, D: Distribution<'g>> Distribution<'g> for Truncated<'g, D> {
     #[track_caller]
     fn quantile(&self, probability: Var<'g>) -> Option<Var<'g>> {
         self.inverse(probability)
+    }
+
+    #[track_caller]
+    fn quantile_of_log_cdf(&self, log_probability: Var<'g>) -> Option<Var<'g>> {
+        self.of_log(log_probability, false)
+    }
+
+    #[track_caller]
+    fn quantile_of_log_sf(&self, log_probability: Var<'g>) -> Option<Var<'g>> {
+        self.of_log(log_probability, true)
     }
 
     #[track_caller]

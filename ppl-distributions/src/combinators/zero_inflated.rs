@@ -7,6 +7,7 @@ use ppl_core::{
     Constraint, Distribution, Error, Expanded, Graph, Noise, NoiseKind, Parameter, Result, Shape, Source,
     Value, Var,
 };
+use std::f64::consts::LN_2;
 
 /// 0 with probability `gate`, and else an outcome of a discrete distribution of numbers.
 ///
@@ -198,6 +199,17 @@ impl<'g, D: Distribution<'g>> Distribution<'g> for ZeroInflated<'g, D> {
         }
         let sound = probability.greater_equal(0.0) * probability.less_equal(1.0);
         Some(sound.select(outcome, f64::NAN))
+    }
+
+    /// Above 0 that of the base at what the zeros leave.
+    #[track_caller]
+    fn quantile_of_log_sf(&self, log_probability: Var<'g>) -> Option<Var<'g>> {
+        let (_, log_open) = self.logs(log_probability.graph());
+        let part = log_probability - log_open;
+        let beyond = part.less(0.0);
+        let outcome = self.base.quantile_of_log_sf(beyond.select(part, -LN_2))?.max(0.0);
+        let by_cdf = self.quantile(-log_probability.expm1())?;
+        Some((beyond * by_cdf.greater_equal(0.0)).select(outcome, by_cdf))
     }
 
     #[track_caller]

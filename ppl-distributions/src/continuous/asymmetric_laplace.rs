@@ -1,6 +1,6 @@
 //! The asymmetric Laplace distribution.
 
-use crate::shared::helpers::{at_batch_shape, uniform_noise};
+use crate::shared::helpers::{at_batch_shape, log_of_rest, uniform_noise};
 use ppl_core::{Constraint, Distribution, Graph, Noise, Parameter, Result, Shape, Value, Var};
 
 /// The asymmetric Laplace distribution: an exponential of mean `scale · asymmetry` to the left of `loc`, and one of
@@ -87,6 +87,16 @@ impl<'g> AsymmetricLaplace<'g> {
         let at_left = left * (below.select(p, left / both) * both / left).log();
         let at_right = right * ((1.0 - below.select(left / both, p)) * both / right).log();
         loc + below.select(at_left, -at_right)
+    }
+
+    /// The outcome below and above which lie probabilities of these logarithms.
+    #[track_caller]
+    fn of_logs(&self, log_below: Var<'g>, log_above: Var<'g>) -> Var<'g> {
+        let [loc, left, right] = self.sides(log_below.graph());
+        let both = left + right;
+        let at_left = left * (log_below - (left / both).log());
+        let at_right = right * ((right / both).log() - log_above);
+        loc + at_left.less(0.0).select(at_left, at_right.max(0.0))
     }
 }
 
@@ -193,5 +203,15 @@ impl<'g> Distribution<'g> for AsymmetricLaplace<'g> {
     #[track_caller]
     fn quantile(&self, probability: Var<'g>) -> Option<Var<'g>> {
         Some(self.inverse(probability))
+    }
+
+    #[track_caller]
+    fn quantile_of_log_cdf(&self, log_probability: Var<'g>) -> Option<Var<'g>> {
+        Some(self.of_logs(log_probability, log_of_rest(log_probability)))
+    }
+
+    #[track_caller]
+    fn quantile_of_log_sf(&self, log_probability: Var<'g>) -> Option<Var<'g>> {
+        Some(self.of_logs(log_of_rest(log_probability), log_probability))
     }
 }

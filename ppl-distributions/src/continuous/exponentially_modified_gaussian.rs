@@ -2,9 +2,9 @@
 
 use crate::shared::bisect::{quantile_between, quantile_of_log_between};
 use crate::shared::helpers::{LN_SQRT_TAU, at_batch_shape, log_of_rest, normal_noise, uniform_noise};
-use crate::shared::log_space::{log_difference, log_sum};
+use crate::shared::log_space::{by_smaller, log_difference, log_sum};
 use ppl_core::{Constraint, Distribution, Graph, Noise, Parameter, Result, Shape, Value, Var};
-use std::f64::consts::LN_2;
+use std::f64::consts::{FRAC_1_SQRT_2, LN_2};
 
 /// `−½ z² + ½ t² + ln Φ(−t)` with `t = product − z`: the logarithm of the density by the rate.
 #[track_caller]
@@ -22,6 +22,32 @@ fn tilted<'g>(z: Var<'g>, product: Var<'g>) -> Var<'g> {
 #[track_caller]
 fn lower_tail<'g>(z: Var<'g>, product: Var<'g>) -> Var<'g> {
     (-z).log_mills_difference(product) - 0.5 * z.square() - LN_SQRT_TAU
+}
+
+/// The logarithm of the probability below `z ≥ 0` where `rate · scale` is less than 1. It is
+/// `ln Φ(z) + ln(1 − e^(c²/2 − cz) Φ(z − c)/Φ(z))` with `c = rate · scale`, and the quotient 1 less the probability between
+/// `z − c` and `z` in units of `Φ(z)`, which keeps its digits however small `c` is.
+#[track_caller]
+fn below_slow<'g>(z: Var<'g>, product: Var<'g>) -> Var<'g> {
+    let start = z - product;
+    let beyond = start.greater_equal(0.0);
+    let a = beyond.select(start, 0.0);
+    let on_one_side = (a.log_normal_tail(product) - (0.5 * a.square() + LN_SQRT_TAU)).exp();
+    let (before, after) = (beyond.select(0.0, -start), beyond.select(0.0, z));
+    let about_zero = 0.5 * ((before * FRAC_1_SQRT_2).erf() + (after * FRAC_1_SQRT_2).erf());
+    let between = beyond.select(on_one_side, about_zero);
+    let log_below = z.log_ndtr();
+    let log_quotient = 0.5 * product * (product - 2.0 * z) + (-between / log_below.exp()).log1p();
+    log_below + log_of_rest(log_quotient)
+}
+
+/// What is made of the logarithm of the probability below `z`, and `near` where the difference that it is has its digits.
+#[track_caller]
+fn by_place<'g>(z: Var<'g>, product: Var<'g>, near: Var<'g>, made: impl Fn(Var<'g>) -> Var<'g>) -> Var<'g> {
+    let left = z.less(0.0);
+    let slow = product.less(1.0) * z.greater_equal(0.0);
+    let of_slow = below_slow(slow.select(z, 1.0), slow.select(product, 0.5));
+    left.select(made(lower_tail(left.select(z, -1.0), product)), slow.select(made(of_slow), near))
 }
 
 /// The sum of a normal variable with mean `loc` and standard deviation `scale`, and an exponential one with rate
@@ -123,8 +149,7 @@ impl<'g> Distribution<'g> for ExponentiallyModifiedGaussian<'g> {
         let [loc, scale, rate] = self.on(value.graph());
         let z = (value - loc) / scale;
         let near = (z.log_ndtr().exp() - tilted(z, rate * scale).exp()).max(0.0);
-        let left = z.less(0.0);
-        Some(left.select(lower_tail(left.select(z, -1.0), rate * scale).exp(), near))
+        Some(by_place(z, rate * scale, near, Var::exp))
     }
 
     /// Between the quantile of the normal variable and the sum of both, each at half the probability above.
@@ -149,8 +174,7 @@ impl<'g> Distribution<'g> for ExponentiallyModifiedGaussian<'g> {
         let [loc, scale, rate] = self.on(value.graph());
         let z = (value - loc) / scale;
         let near = log_difference(z.log_ndtr(), tilted(z, rate * scale));
-        let left = z.less(0.0);
-        Some(left.select(lower_tail(left.select(z, -1.0), rate * scale), near))
+        Some(by_place(z, rate * scale, near, |log| log))
     }
 
     #[track_caller]
@@ -173,6 +197,7 @@ impl<'g> Distribution<'g> for ExponentiallyModifiedGaussian<'g> {
     fn log_sf(&self, value: Var<'g>) -> Option<Var<'g>> {
         let [loc, scale, rate] = self.on(value.graph());
         let z = (value - loc) / scale;
-        Some(log_sum((-z).log_ndtr(), tilted(z, rate * scale)).min(0.0))
+        let log = log_sum((-z).log_ndtr(), tilted(z, rate * scale)).min(0.0);
+        Some(by_smaller(log, self.cdf(value)?))
     }
 }

@@ -96,7 +96,7 @@ impl<'g> Distribution<'g> for InverseGaussian<'g> {
         // μ times the smaller root of t² − 2 (1 + w) t + 1 = 0; the larger one is its reciprocal.
         let t = (1.0 + w + (w * (2.0 + w)).sqrt()).reciprocal();
         let drawn = mean * (u * (1.0 + t)).less_equal(1.0).select(t, t.reciprocal());
-        implicit(self, drawn)
+        implicit(self, drawn.clamp_positive())
     }
 
     #[track_caller]

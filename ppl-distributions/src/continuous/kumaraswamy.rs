@@ -1,6 +1,7 @@
 //! The Kumaraswamy distribution.
 
 use crate::shared::helpers::{EULER, at_batch_shape, log_of_rest, uniform_noise};
+use crate::shared::log_space::{by_smaller, log_cdf_of_log_hazard, log_hazard_of_log_cdf};
 use crate::shared::support::{cdf_in_unit, within};
 use ppl_core::{Constraint, Distribution, Graph, Noise, Parameter, Result, Shape, Value, Var};
 
@@ -167,6 +168,26 @@ impl<'g> Distribution<'g> for Kumaraswamy<'g> {
         let inside = (below + above).select(0.5, value);
         let log_sf = concentration0 * log_of_rest(concentration1 * inside.log());
         Some(below.select(0.0, above.select(f64::NEG_INFINITY, log_sf)))
+    }
+
+    #[track_caller]
+    fn log_cdf(&self, value: Var<'g>) -> Option<Var<'g>> {
+        let graph = value.graph();
+        let (concentration1, concentration0) = (self.concentration1.on(graph), self.concentration0.on(graph));
+        let (below, above) = (value.less_equal(0.0), value.greater_equal(1.0));
+        let inside = (below + above).select(0.5, value);
+        let log_hazard = concentration0.log() + log_hazard_of_log_cdf(concentration1 * inside.log());
+        let log_cdf = log_cdf_of_log_hazard(log_hazard);
+        let log_cdf = below.select(f64::NEG_INFINITY, above.select(0.0, log_cdf));
+        Some(by_smaller(log_cdf, self.sf(value)?))
+    }
+
+    #[track_caller]
+    fn quantile_of_log_cdf(&self, log_probability: Var<'g>) -> Option<Var<'g>> {
+        let graph = log_probability.graph();
+        let (concentration1, concentration0) = (self.concentration1.on(graph), self.concentration0.on(graph));
+        let log_hazard = log_hazard_of_log_cdf(log_probability) - concentration0.log();
+        Some((log_cdf_of_log_hazard(log_hazard) / concentration1).exp())
     }
 
     #[track_caller]

@@ -117,7 +117,7 @@ impl<'g> Distribution<'g> for LogUniform<'g> {
     fn draw(&self, prefix: &Shape, noise: &mut Noise<'g>) -> Result<Var<'g>> {
         let [low, high] = self.on(noise.graph());
         let u = uniform_noise(self, prefix, noise)?;
-        Ok((low * (u * log_ratio(high, low)).exp()).max(low).min(high))
+        Ok(Bounds::new(self.low, self.high).clamp(low * (u * log_ratio(high, low)).exp()))
     }
 
     #[track_caller]

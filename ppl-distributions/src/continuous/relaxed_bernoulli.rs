@@ -1,6 +1,6 @@
 //! The relaxed Bernoulli distribution.
 
-use crate::shared::helpers::{at_batch_shape, uniform_noise};
+use crate::shared::helpers::{at_batch_shape, log_of_rest, uniform_noise};
 use crate::shared::log_space::only_where;
 use crate::shared::odds::Odds;
 use ppl_core::{Constraint, Distribution, Graph, Noise, Parameter, Result, Shape, Value, Var};
@@ -48,8 +48,14 @@ impl<'g> RelaxedBernoulli<'g> {
 
     #[track_caller]
     fn inverse(&self, probability: Var<'g>) -> Var<'g> {
-        let graph = probability.graph();
-        ((self.odds.logits(graph) + probability.logit()) / self.temperature.on(graph)).sigmoid()
+        self.of_logit(probability.logit())
+    }
+
+    /// The outcome below which lies a probability of these log-odds.
+    #[track_caller]
+    fn of_logit(&self, logit: Var<'g>) -> Var<'g> {
+        let graph = logit.graph();
+        ((self.odds.logits(graph) + logit) / self.temperature.on(graph)).sigmoid()
     }
 }
 
@@ -80,7 +86,7 @@ impl<'g> Distribution<'g> for RelaxedBernoulli<'g> {
 
     fn draw(&self, prefix: &Shape, noise: &mut Noise<'g>) -> Result<Var<'g>> {
         let u = uniform_noise(self, prefix, noise)?;
-        Ok(self.inverse(u))
+        Ok(self.inverse(u).clamp_unit())
     }
 
     #[track_caller]
@@ -111,5 +117,15 @@ impl<'g> Distribution<'g> for RelaxedBernoulli<'g> {
     #[track_caller]
     fn quantile(&self, probability: Var<'g>) -> Option<Var<'g>> {
         Some(self.inverse(probability))
+    }
+
+    #[track_caller]
+    fn quantile_of_log_cdf(&self, log_probability: Var<'g>) -> Option<Var<'g>> {
+        Some(self.of_logit(log_probability - log_of_rest(log_probability)))
+    }
+
+    #[track_caller]
+    fn quantile_of_log_sf(&self, log_probability: Var<'g>) -> Option<Var<'g>> {
+        Some(self.of_logit(log_of_rest(log_probability) - log_probability))
     }
 }

@@ -3,6 +3,7 @@
 use crate::shared::bounds::Bounds;
 use crate::shared::helpers::{LN_SQRT_TAU, at_batch_shape, uniform_noise};
 use crate::shared::log_space::by_smaller;
+use crate::{Normal, Truncated};
 use ppl_core::{Constraint, Distribution, Graph, Noise, Parameter, Result, Shape, Value, Var};
 
 /// The normal distribution with mean `loc` and standard deviation `scale` (before it is cut), given that it
@@ -40,6 +41,11 @@ pub struct TruncatedNormal<'g> {
 }
 
 impl<'g> TruncatedNormal<'g> {
+    /// The same law by the distribution function of what is cut.
+    fn by_base(&self) -> Truncated<'g, Normal<'g>> {
+        Truncated::new(Normal::new(self.loc, self.scale), self.bounds.low, self.bounds.high)
+    }
+
     /// Mean and standard deviation of the normal that is cut, and the ends; each is a number or an array,
     /// broadcast together.
     pub fn new(
@@ -296,5 +302,15 @@ impl<'g> Distribution<'g> for TruncatedNormal<'g> {
     #[track_caller]
     fn quantile(&self, probability: Var<'g>) -> Option<Var<'g>> {
         Some(self.inverse(probability))
+    }
+
+    #[track_caller]
+    fn quantile_of_log_cdf(&self, log_probability: Var<'g>) -> Option<Var<'g>> {
+        self.by_base().quantile_of_log_cdf(log_probability)
+    }
+
+    #[track_caller]
+    fn quantile_of_log_sf(&self, log_probability: Var<'g>) -> Option<Var<'g>> {
+        self.by_base().quantile_of_log_sf(log_probability)
     }
 }

@@ -1,5 +1,6 @@
 //! The von Mises distribution on the circle.
 
+use crate::shared::bisect::quantile_of_log_between;
 use crate::shared::helpers::{at_batch_shape, uniform_noise};
 use crate::shared::support::only_within;
 use ppl_core::{Constraint, Distribution, Graph, Noise, Parameter, Result, Shape, Value, Var};
@@ -50,6 +51,15 @@ impl<'g> VonMises<'g> {
     /// together.
     pub fn new(loc: impl Into<Value<'g>>, concentration: impl Into<Value<'g>>) -> Self {
         Self { loc: loc.into(), concentration: concentration.into() }
+    }
+
+    /// By halving the circle: the quantile of a probability counts it from where −π lies around `loc`, beside which a
+    /// small one may be lost.
+    #[track_caller]
+    fn of_log(&self, log_probability: Var<'g>, upper: bool) -> Option<Var<'g>> {
+        let end = at_batch_shape(self, log_probability.constant(PI))?;
+        let tail = |x: Var<'g>| if upper { self.log_sf(x) } else { self.log_cdf(x) };
+        quantile_of_log_between(log_probability, [-end, end], upper, tail, |x| self.log_prob(x))
     }
 }
 
@@ -133,5 +143,15 @@ impl<'g> Distribution<'g> for VonMises<'g> {
         let (loc, concentration) = (self.loc.on(value.graph()), self.concentration.on(value.graph()));
         let angle = value.max(-PI).min(PI);
         Some(concentration.von_mises_between(angle - loc, PI - loc))
+    }
+
+    #[track_caller]
+    fn quantile_of_log_cdf(&self, log_probability: Var<'g>) -> Option<Var<'g>> {
+        self.of_log(log_probability, false)
+    }
+
+    #[track_caller]
+    fn quantile_of_log_sf(&self, log_probability: Var<'g>) -> Option<Var<'g>> {
+        self.of_log(log_probability, true)
     }
 }

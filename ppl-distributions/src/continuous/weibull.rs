@@ -2,6 +2,7 @@
 
 use crate::shared::helpers::EULER;
 use crate::shared::helpers::{at_batch_shape, uniform_noise};
+use crate::shared::log_space::{log_cdf_of_log_hazard, log_hazard_of_log_cdf};
 use crate::shared::support::{at_end, cdf_above_zero, from_zero};
 use ppl_core::{Constraint, Distribution, Graph, Noise, Parameter, Result, Shape, Value, Var};
 
@@ -197,6 +198,23 @@ impl<'g> Distribution<'g> for Weibull<'g> {
         let outside = value.less_equal(0.0);
         let log = outside.select(1.0, value).log();
         Some(outside.select(0.0, -(concentration * (log - scale.log())).exp()))
+    }
+
+    #[track_caller]
+    fn log_cdf(&self, value: Var<'g>) -> Option<Var<'g>> {
+        let graph = value.graph();
+        let (scale, concentration) = (self.scale.on(graph), self.concentration.on(graph));
+        let outside = value.less_equal(0.0);
+        let log = outside.select(1.0, value).log();
+        let inside = log_cdf_of_log_hazard(concentration * (log - scale.log()));
+        Some(outside.select(f64::NEG_INFINITY, inside))
+    }
+
+    #[track_caller]
+    fn quantile_of_log_cdf(&self, log_probability: Var<'g>) -> Option<Var<'g>> {
+        let graph = log_probability.graph();
+        let (scale, concentration) = (self.scale.on(graph), self.concentration.on(graph));
+        Some(scale * (log_hazard_of_log_cdf(log_probability) / concentration).exp())
     }
 
     #[track_caller]

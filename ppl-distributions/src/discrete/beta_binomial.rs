@@ -1,8 +1,8 @@
 //! The beta-binomial distribution.
 
 use crate::shared::counts::{
-    by_support, entropy_by_support, known_total, log_probs, log_sum_where, quantile_by_support, sum_where,
-    total_support,
+    by_support, entropy_by_support, known_total, log_probs, log_sum_where, quantile_by_support,
+    quantile_from_above, sum_where, total_support,
 };
 use crate::shared::gamma_noise::log_standard_gamma;
 use crate::shared::log_space::by_smaller;
@@ -161,5 +161,10 @@ impl<'g> Distribution<'g> for BetaBinomial<'g> {
     fn quantile(&self, probability: Var<'g>) -> Option<Var<'g>> {
         let total = known_total(self.total_count)?;
         Some(quantile_by_support(log_probs(self, total, probability.graph())?, probability))
+    }
+
+    fn quantile_of_log_sf(&self, log_probability: Var<'g>) -> Option<Var<'g>> {
+        let total = known_total(self.total_count)?;
+        Some(quantile_from_above(log_probs(self, total, log_probability.graph())?, log_probability))
     }
 }

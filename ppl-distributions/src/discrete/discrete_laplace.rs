@@ -44,10 +44,16 @@ impl<'g> DiscreteLaplace<'g> {
     /// The smallest outcome whose distribution function is at least `u`.
     #[track_caller]
     fn smallest(&self, u: Var<'g>) -> Var<'g> {
-        let [loc, scale] = self.on(u.graph());
+        self.smallest_of_logs(u.log(), (-u).log1p())
+    }
+
+    /// The smallest outcome below which, itself included, and above which lie probabilities of these logarithms.
+    #[track_caller]
+    fn smallest_of_logs(&self, log_below: Var<'g>, log_above: Var<'g>) -> Var<'g> {
+        let [loc, scale] = self.on(log_below.graph());
         let log_half = (-scale.reciprocal()).softplus();
-        let left = (u.log() + log_half) * scale;
-        let right = -((-u).log1p() + log_half) * scale - 1.0;
+        let left = (log_below + log_half) * scale;
+        let right = -(log_above + log_half) * scale - 1.0;
         loc + left.less_equal(-1.0).select(left.ceil(), right.ceil().max(0.0))
     }
 }
@@ -151,5 +157,27 @@ impl<'g> Distribution<'g> for DiscreteLaplace<'g> {
     #[track_caller]
     fn quantile(&self, probability: Var<'g>) -> Option<Var<'g>> {
         Some(self.smallest(probability))
+    }
+
+    #[track_caller]
+    fn log_cdf(&self, value: Var<'g>) -> Option<Var<'g>> {
+        let [loc, scale] = self.on(value.graph());
+        let (d, log_half) = (value.floor() - loc, (-scale.reciprocal()).softplus());
+        Some(
+            d.less(0.0).select(
+                d.min(0.0) / scale - log_half,
+                (-(-(d.max(0.0) + 1.0) / scale - log_half).exp()).log1p(),
+            ),
+        )
+    }
+
+    #[track_caller]
+    fn quantile_of_log_cdf(&self, log_probability: Var<'g>) -> Option<Var<'g>> {
+        Some(self.smallest_of_logs(log_probability, log_of_rest(log_probability)))
+    }
+
+    #[track_caller]
+    fn quantile_of_log_sf(&self, log_probability: Var<'g>) -> Option<Var<'g>> {
+        Some(self.smallest_of_logs(log_of_rest(log_probability), log_probability))
     }
 }

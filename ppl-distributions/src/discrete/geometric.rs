@@ -91,6 +91,13 @@ impl<'g> Distribution<'g> for Geometric<'g> {
         Some(self.mean(graph)? / self.odds.success(graph))
     }
 
+    /// `(2 − p)/√(1 − p)`
+    #[track_caller]
+    fn skewness(&self, graph: &'g Graph) -> Option<Var<'g>> {
+        let failure = self.odds.failure(graph);
+        at_batch_shape(self, (1.0 + failure) / failure.sqrt())
+    }
+
     fn entropy(&self, graph: &'g Graph) -> Option<Var<'g>> {
         let odds = self.odds;
         Some(-(odds.log_success(graph) + odds.failure(graph) / odds.success(graph) * odds.log_failure(graph)))

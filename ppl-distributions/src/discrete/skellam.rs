@@ -1,9 +1,10 @@
 //! The Skellam distribution.
 
-use crate::shared::bisect::quantile_between;
-use crate::shared::helpers::{at_batch_shape, uniform_noise};
+use crate::shared::bisect::{count_of_log_between, quantile_between};
+use crate::shared::helpers::{at_batch_shape, log_of_rest, uniform_noise};
 use crate::shared::log_space::by_smaller;
 use ppl_core::{Constraint, Distribution, Graph, Noise, Parameter, Result, Shape, Value, Var};
+use std::f64::consts::LN_2;
 
 /// The difference of two independent Poisson variables: of counts before and after, of goals of two teams, of a count
 /// and the noise added to it.
@@ -40,6 +41,17 @@ impl<'g> Skellam<'g> {
     #[track_caller]
     fn on(&self, graph: &'g Graph) -> [Var<'g>; 2] {
         [self.rate1, self.rate2].map(|value| value.on(graph))
+    }
+
+    /// Outcomes below and above which lies less than probabilities of these logarithms: differences of the counts that
+    /// half of it lies below and above.
+    #[track_caller]
+    fn ends_of_logs(&self, log_below: Var<'g>, log_above: Var<'g>) -> [Var<'g>; 2] {
+        let [rate1, rate2] = self.on(log_below.graph());
+        let (below, above) = (log_below - LN_2, log_above - LN_2);
+        let low = below.poisson_quantile_of_log_cdf(rate1) - below.poisson_quantile_of_log_sf(rate2);
+        let high = above.poisson_quantile_of_log_sf(rate1) - above.poisson_quantile_of_log_cdf(rate2);
+        [low, high]
     }
 }
 
@@ -106,6 +118,18 @@ impl<'g> Distribution<'g> for Skellam<'g> {
         let low = below.poisson_quantile(rate1) - below.poisson_quantile_above(rate2);
         let high = above.poisson_quantile_above(rate1) - above.poisson_quantile(rate2);
         quantile_between(probability, [low, high], true, |k| self.cdf(k), |k| self.log_prob(k))
+    }
+
+    #[track_caller]
+    fn quantile_of_log_cdf(&self, log_probability: Var<'g>) -> Option<Var<'g>> {
+        let ends = self.ends_of_logs(log_probability, log_of_rest(log_probability));
+        count_of_log_between(log_probability, ends, false, |k| self.log_cdf(k))
+    }
+
+    #[track_caller]
+    fn quantile_of_log_sf(&self, log_probability: Var<'g>) -> Option<Var<'g>> {
+        let ends = self.ends_of_logs(log_of_rest(log_probability), log_probability);
+        count_of_log_between(log_probability, ends, true, |k| self.log_sf(k))
     }
 
     #[track_caller]

@@ -62,6 +62,25 @@ pub(crate) fn quantile_of_log_between<'g>(
     Some(within.select(finite.select(found, at_end), f64::NAN))
 }
 
+/// Of counts the smallest outcome whose lower tail has at least a probability of this logarithm, or whose upper tail
+/// has at most that. Otherwise as [`quantile_of_log_between`].
+pub(crate) fn count_of_log_between<'g>(
+    log_probability: Var<'g>,
+    ends: [Var<'g>; 2],
+    upper: bool,
+    log_tail: impl Fn(Var<'g>) -> Option<Var<'g>>,
+) -> Option<Var<'g>> {
+    let (_, found, [low, high], log_probability, finite) =
+        halved(log_probability, ends, true, |half, fixed| {
+            let log = log_tail(half)?;
+            Some(if upper { log.less_equal(fixed) } else { log.greater_equal(fixed) })
+        })?;
+    let lower_half = log_probability.less(-std::f64::consts::LN_2);
+    let at_end = if upper { lower_half.select(high, low) } else { lower_half.select(low, high) };
+    let within = log_probability.less_equal(0.0);
+    Some(within.select(finite.select(found.max(low), at_end), f64::NAN))
+}
+
 /// Where a last step leads out of the interval, because the density is so small, the end of that; the derivative is the
 /// step's.
 fn kept_between<'g>(below: Var<'g>, moved: Var<'g>, found: Var<'g>) -> Var<'g> {

@@ -134,6 +134,15 @@ pub(crate) fn quantile_by_support<'g>(log_probs: Var<'g>, probability: Var<'g>) 
     log_probs.exp().cumsum(0).less(probability).sum_axis(0).min(last as f64)
 }
 
+/// The smallest outcome above which the probability is at most that of this logarithm, to its digits where it is small.
+#[track_caller]
+pub(crate) fn quantile_from_above<'g>(log_probs: Var<'g>, log_probability: Var<'g>) -> Var<'g> {
+    let (_, log_probs, probability) = side_by_side(log_probs, log_probability.exp());
+    // P(X ≥ 0), P(X ≥ 1), …, of which the first is 1, whatever rounding made of it.
+    let from_here = log_probs.exp().flip(0).cumsum(0).flip(0);
+    (from_here.greater(probability).sum_axis(0) - 1.0).max(0.0)
+}
+
 /// The outcomes 0, 1, … and their log probabilities along a first axis, and one other value for all of them.
 #[track_caller]
 fn side_by_side<'g>(log_probs: Var<'g>, value: Var<'g>) -> (Var<'g>, Var<'g>, Var<'g>) {

@@ -20,6 +20,23 @@ pub(crate) fn log_sum<'g>(a: Var<'g>, b: Var<'g>) -> Var<'g> {
     some.select(larger + (some.select(smaller, 0.0) - some.select(larger, 0.0)).exp().log1p(), larger)
 }
 
+/// Below it the logarithm of `t = −ln(1 − p)` is that of `p`: they are `t/2` apart.
+const SMALL_LOG: f64 = -37.0;
+
+/// `ln(1 − e^(−t))` of `ln t`, also where `t` is less than the least number.
+#[track_caller]
+pub(crate) fn log_cdf_of_log_hazard(log_hazard: Var<'_>) -> Var<'_> {
+    let small = log_hazard.less(SMALL_LOG);
+    small.select(log_hazard, log_of_rest(-small.select(0.0, log_hazard).exp()))
+}
+
+/// `ln t` of `ln(1 − e^(−t))`: the inverse of [`log_cdf_of_log_hazard`].
+#[track_caller]
+pub(crate) fn log_hazard_of_log_cdf(log_cdf: Var<'_>) -> Var<'_> {
+    let small = log_cdf.less(SMALL_LOG);
+    small.select(log_cdf, (-log_of_rest(small.select(-1.0, log_cdf))).log())
+}
+
 /// The logarithm of a probability that is near 1 by the rest to 1, which has its digits.
 #[track_caller]
 pub(crate) fn by_smaller<'g>(log: Var<'g>, rest: Var<'g>) -> Var<'g> {
