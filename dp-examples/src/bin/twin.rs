@@ -10,7 +10,7 @@ use dp_examples::output::{check_writable, write_whole};
 use dp_examples::program::run;
 use dp_examples::table::Table;
 use dp_examples::twin::arguments::{Arguments, Check, Fit, Job, Report, Sample};
-use dp_examples::twin::{self, Model, Schema, Settings, Twin};
+use dp_examples::twin::{self, Model, Schema, Settings, Sizes, Twin};
 use dp_sampler::{Purpose, Seed, Stream};
 
 fn main() -> ExitCode {
@@ -36,9 +36,10 @@ fn make(options: &Fit) -> Result<(), Box<dyn Error>> {
     let fitted = twin::fit(&table, &schema, &settings, purse.as_mut(), seed()?)?;
     drop(table);
     let model = fitted.model;
-    let files = Twin::new(&model, (options.rows, options.twins), &seed()?, &fitted.events, purse.ledger())?;
+    let sizes = Sizes { rows: options.rows, twins: options.twins };
+    let files = Twin::new(&model, sizes, &seed()?, &fitted.events, purse.ledger())?;
     twin::write_folder(&options.out, &files, options.overwrite)?;
-    say(&twin::summary(&model, &options.out.display().to_string()))
+    say(&twin::summary(&model, sizes, &options.out.display().to_string()))
 }
 
 fn draw(options: &Sample) -> Result<(), Box<dyn Error>> {

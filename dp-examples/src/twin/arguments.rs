@@ -89,11 +89,12 @@ pub struct Fit {
     /// Replace the files of a folder that exists
     #[arg(long)]
     pub overwrite: bool,
-    /// Rows of the twin [default: the noisy number of records]
+    /// Rows of the twin [default: the noisy number of records; of each of several twins five times that]
     #[arg(long)]
     pub rows: Option<u64>,
     /// So many twins, for intervals that know of the noise: each is drawn from a model that may have led to
-    /// the release
+    /// the release, and has five rows for each record, so that the rule of Raghunathan, Reiter and Rubin (2003) for
+    /// combining them holds
     #[arg(long, value_name = "NUMBER", default_value = "1", value_parser = clap::value_parser!(u64).range(1..=1000))]
     pub twins: u64,
     /// Fixed seed for tests: the run can be repeated by anybody who knows it and is NOT private

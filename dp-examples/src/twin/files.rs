@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::model::{FORMAT, Model, OLDEST, VERSION};
 use super::sample::to_csv;
+use super::uncertainty::Sizes;
 use super::{Error, Result};
 use crate::output::write_whole;
 use dp_sampler::{Purpose, Seed};
@@ -32,17 +33,18 @@ impl Twin {
     /// Too many rows.
     pub fn new(
         model: &Model,
-        (rows, twins): (Option<u64>, u64),
+        sizes: Sizes,
         seed: &Seed,
         events: &Composition,
         ledger: &Ledger,
     ) -> Result<Self> {
-        let rows = rows.unwrap_or(model.records.round() as u64);
         let streams = seed.streams(Purpose::Custom("rows of a twin"));
-        let shown = model.sample(rows, streams.at(0))?;
-        let tables = match twins {
+        let rows = sizes.rows_of_each(model);
+        // What the page shows.
+        let shown = model.sample(Sizes { twins: 1, ..sizes }.rows_of_each(model), streams.at(0))?;
+        let tables = match sizes.twins {
             1 => vec![to_csv(model, &shown)?],
-            _ => (1..=twins)
+            twins => (1..=twins)
                 .map(|number| {
                     let redrawn = model.redraw(streams.at(2 * number))?;
                     to_csv(&redrawn, &redrawn.sample_independently(rows, streams.at(2 * number + 1))?)
@@ -50,7 +52,8 @@ impl Twin {
                 .collect::<Result<_>>()?,
         };
         let report = super::report(model, &shown, None).into_bytes();
-        Ok(Self { tables, model: model.to_json()?, privacy: privacy_json(model, events, ledger)?, report })
+        let privacy = privacy_json(model, sizes, events, ledger)?;
+        Ok(Self { tables, model: model.to_json()?, privacy, report })
     }
 
     fn files(&self) -> Vec<(String, &[u8])> {
@@ -164,14 +167,16 @@ pub fn read_model(path: &Path) -> Result<Model> {
 }
 
 /// What intervals that are combined from several twins speak for.
-const INTERVALS: &str = "intervals combined from several twins account for the noise and for sampling the records, given \
-                         that columns not measured together depend on each other only through those that were";
+const INTERVALS: &str = "intervals combined from several twins by the rule of Raghunathan, Reiter and Rubin (2003) account for \
+                         the noise and for sampling the records, given that columns not measured together depend on each \
+                         other only through those that were; intervals from one twin alone do not, and one of more rows than \
+                         there are records would say that more is known than is";
 
 /// What was spent, as JSON: the guarantee, and the events that it is computed from.
 ///
 /// # Errors
 /// None after a debit that was made.
-pub fn privacy_json(model: &Model, events: &Composition, ledger: &Ledger) -> Result<Vec<u8>> {
+pub fn privacy_json(model: &Model, sizes: Sizes, events: &Composition, ledger: &Ledger) -> Result<Vec<u8>> {
     #[derive(Serialize)]
     struct Privacy<'a> {
         private: bool,
@@ -185,6 +190,9 @@ pub fn privacy_json(model: &Model, events: &Composition, ledger: &Ledger) -> Res
         measured_together: Vec<Vec<&'a str>>,
         pairs_measured_together: usize,
         pairs: usize,
+        twins: u64,
+        rows_of_each: u64,
+        rows_per_record: f64,
         intervals: &'static str,
         not_covered: [&'static str; 3],
     }
@@ -192,6 +200,7 @@ pub fn privacy_json(model: &Model, events: &Composition, ledger: &Ledger) -> Res
     let cost =
         dp_accountant::Accountant::new(budget.relation).with(events).epsilon(model.provenance.delta)?;
     let (pairs_measured_together, pairs) = model.pairs_measured();
+    let rows_of_each = sizes.rows_of_each(model);
     let privacy = Privacy {
         private: model.provenance.secret,
         epsilon: cost,
@@ -204,6 +213,9 @@ pub fn privacy_json(model: &Model, events: &Composition, ledger: &Ledger) -> Res
         measured_together: model.measured_together(),
         pairs_measured_together,
         pairs,
+        twins: sizes.twins,
+        rows_of_each,
+        rows_per_record: rows_of_each as f64 / model.records,
         intervals: INTERVALS,
         not_covered: [
             "the schema: bounds and categories have to be chosen without looking at the records",
@@ -222,13 +234,21 @@ const MOST_SETS: usize = 40;
 
 /// What the program prints: what was made, and what it cost.
 #[must_use]
-pub fn summary(model: &Model, folder: &str) -> String {
+pub fn summary(model: &Model, sizes: Sizes, folder: &str) -> String {
     let cost = &model.provenance;
     let mut text = format!(
         "A twin of about {:.0} records and {} columns: {folder}\n",
         model.records,
         model.columns().len()
     );
+    if sizes.twins > 1 {
+        text += &format!(
+            "{} twins of {} rows each, to be analysed one by one and combined: an interval from one of them alone is \
+             wrong\n",
+            sizes.twins,
+            sizes.rows_of_each(model)
+        );
+    }
     if !cost.left_out.is_empty() {
         text += &format!("Left out, for the schema has no line for them: {}\n", cost.left_out.join(", "));
     }

@@ -52,4 +52,4 @@ pub use report::report;
 pub use sample::{Rows, to_csv};
 pub use schema::{Kind, Schema};
 pub use scores::{Scores, scores};
-pub use uncertainty::{Combined, combine};
+pub use uncertainty::{Combined, ROWS_PER_RECORD, Sizes, combine};
