@@ -10,4 +10,5 @@ mod folder;
 mod papers;
 mod programs;
 mod twin;
+mod twin_classes;
 mod utility;

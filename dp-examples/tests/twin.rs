@@ -115,7 +115,7 @@ fn a_model_gives_rows_pages_and_scores() {
         );
     }
     let model = folder.read("out/model.json");
-    for (version, part) in [(3, "reads up to 2"), (1, "make the twin again")] {
+    for (version, part) in [(4, "reads up to 3"), (1, "make the twin again")] {
         folder.write("other.json", model.replacen("\"version\":2", &format!("\"version\":{version}"), 1));
         assert!(folder.bad("sample other.json --out x.csv").contains(part));
     }

@@ -24,20 +24,29 @@ fn main() -> ExitCode {
 }
 
 fn make(options: &Fit) -> Result<(), Box<dyn Error>> {
+    let classes = options.classes()?;
     twin::check_folder(&options.out, options.overwrite)?;
     let schema = Schema::read(&options.schema)?;
     let table = twin::read_table(&options.data)?;
-    let seed =
-        || options.test_seed_not_private.map_or_else(Seed::from_os, |number| Ok(Seed::for_tests(number)));
+    let seed = |further: u64| match options.test_seed_not_private {
+        Some(number) => Ok(Seed::for_tests(number.wrapping_add(further))),
+        None => Seed::from_os(),
+    };
     let mut purse = twin::account(options)?;
     let relation = purse.ledger().budget().relation;
     let budget = Budget { epsilon: options.epsilon, delta: options.delta, relation };
     let settings = Settings { budget, target: options.target.clone(), together: options.together.clone() };
-    let fitted = twin::fit(&table, &schema, &settings, purse.as_mut(), seed()?)?;
+    let fitted = match classes {
+        None => twin::fit(&table, &schema, &settings, purse.as_mut(), seed(0)?)?,
+        Some(classes) => {
+            let seeds = [seed(0)?, seed(1 << 32)?];
+            twin::fit_classes(&table, &schema, &settings, classes, purse.as_mut(), seeds)?
+        }
+    };
     drop(table);
     let model = fitted.model;
     let sizes = Sizes { rows: options.rows, twins: options.twins };
-    let files = Twin::new(&model, sizes, &seed()?, &fitted.events, purse.ledger())?;
+    let files = Twin::new(&model, sizes, &seed(0)?, &fitted.events, purse.ledger())?;
     twin::write_folder(&options.out, &files, options.overwrite)?;
     say(&twin::summary(&model, sizes, &options.out.display().to_string()))
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use dp_accountant::{Certified, Composition, Ledger};
 use serde::Serialize;
 
-use super::model::{FORMAT, Model, OLDEST, VERSION};
+use super::model::{FORMAT, Model, NEWEST, OLDEST};
 use super::sample::to_csv;
 use super::uncertainty::Sizes;
 use super::{Error, Result};
@@ -148,9 +148,9 @@ pub fn read_model(path: &Path) -> Result<Model> {
     if header.format != FORMAT {
         return Err(Error::input(format!("{name}: not a model that `twin fit` wrote")));
     }
-    if header.version > VERSION {
+    if header.version > NEWEST {
         let told =
-            format!("{name}: version {} of the format; this program reads up to {VERSION}", header.version);
+            format!("{name}: version {} of the format; this program reads up to {NEWEST}", header.version);
         return Err(Error::input(told));
     }
     if header.version < OLDEST {
@@ -190,6 +190,7 @@ pub fn privacy_json(model: &Model, sizes: Sizes, events: &Composition, ledger: &
         measured_together: Vec<Vec<&'a str>>,
         pairs_measured_together: usize,
         pairs: usize,
+        latent_classes: Option<usize>,
         twins: u64,
         rows_of_each: u64,
         rows_per_record: f64,
@@ -213,6 +214,7 @@ pub fn privacy_json(model: &Model, sizes: Sizes, events: &Composition, ledger: &
         measured_together: model.measured_together(),
         pairs_measured_together,
         pairs,
+        latent_classes: model.classes(),
         twins: sizes.twins,
         rows_of_each,
         rows_per_record: rows_of_each as f64 / model.records,
@@ -254,6 +256,9 @@ pub fn summary(model: &Model, sizes: Sizes, folder: &str) -> String {
     }
     for statement in &cost.treated_as_public {
         text += &format!("Treated as public, and not covered: {statement}\n");
+    }
+    if let Some(classes) = model.classes() {
+        text += &format!("  {classes} latent classes, within which columns are independent\n");
     }
     let sets = model.measured_together();
     for set in sets.iter().take(MOST_SETS) {

@@ -20,9 +20,12 @@
 //! number of all releases are fixed before anything is seen, and rows are drawn by systematic sampling. A table of few columns of few values is
 //! a core by itself: nothing is chosen, and analyses of it need not fear what was not measured. Of a wider one
 //! the columns that will be analysed together can be named.
+//!
+//! [`fit_classes`] fits another model to a table: latent classes, within which columns are independent.
 
 mod account;
 pub mod arguments;
+mod classes;
 mod constraint;
 mod encode;
 mod error;
@@ -37,11 +40,13 @@ mod report;
 mod sample;
 mod schema;
 mod scores;
+mod singles;
 mod structure;
 mod tree;
 mod uncertainty;
 
 pub use account::account;
+pub use classes::fit_classes;
 pub use encode::read_table;
 pub use error::{Error, Result};
 pub use files::{Twin, check_folder, privacy_json, read_model, summary, write_folder};

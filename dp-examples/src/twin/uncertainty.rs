@@ -18,8 +18,13 @@ impl Model {
     /// sampler; this is for the same model and the same purpose.)
     ///
     /// # Errors
-    /// None for a model that was fitted or read.
+    /// For latent classes, whose counts are not noisy marginals.
     pub fn redraw(&self, generator: impl Rng) -> Result<Self> {
+        if self.classes().is_some() {
+            return Err(Error::input(
+                "a model of latent classes has no posterior that several twins could be drawn from",
+            ));
+        }
         let mut dice = Dice(generator);
         let tree = self.tree();
         let count = self.records.round().max(1.0) as usize;
