@@ -11,4 +11,5 @@ mod papers;
 mod programs;
 mod twin;
 mod twin_classes;
+mod twin_files;
 mod utility;

@@ -10,7 +10,7 @@ use dp_examples::output::{check_writable, write_whole};
 use dp_examples::program::run;
 use dp_examples::table::Table;
 use dp_examples::twin::arguments::{Arguments, Check, Fit, Job, Report, Sample};
-use dp_examples::twin::{self, Model, Schema, Settings, Sizes, Twin};
+use dp_examples::twin::{self, Model, Paid, Schema, Settings, Sizes};
 use dp_sampler::{Purpose, Seed, Stream};
 
 fn main() -> ExitCode {
@@ -32,6 +32,8 @@ fn make(options: &Fit) -> Result<(), Box<dyn Error>> {
         Some(number) => Ok(Seed::for_tests(number.wrapping_add(further))),
         None => Seed::from_os(),
     };
+    // Reading may have taken long.
+    twin::check_folder(&options.out, options.overwrite)?;
     let mut purse = twin::account(options)?;
     let relation = purse.ledger().budget().relation;
     let budget = Budget { epsilon: options.epsilon, delta: options.delta, relation };
@@ -46,8 +48,14 @@ fn make(options: &Fit) -> Result<(), Box<dyn Error>> {
     drop(table);
     let model = fitted.model;
     let sizes = Sizes { rows: options.rows, twins: options.twins };
-    let files = Twin::new(&model, sizes, &seed(0)?, &fitted.events, purse.ledger())?;
-    twin::write_folder(&options.out, &files, options.overwrite)?;
+    let paid = Paid::new(&model, sizes, &fitted.events, purse.ledger())?;
+    if let Err(error) = paid.write(&options.out, options.overwrite) {
+        if let twin::Error::Unsaved { model, .. } = &error {
+            std::io::stdout().write_all(model)?;
+        }
+        return Err(error.into());
+    }
+    twin::write_made(&options.out, &model, sizes, &seed(0)?)?;
     say(&twin::summary(&model, sizes, &options.out.display().to_string()))
 }
 

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand, ValueEnum};
 use dp_accountant::Relation;
 
+use super::sample::MOST_ROWS;
 use super::{Error, Result};
 use crate::arguments::{delta, file, positive};
 use crate::regression::arguments::SchemaArguments;
@@ -102,7 +103,7 @@ pub struct Fit {
     /// Folder for twin.csv, model.json, privacy.json and report.html
     #[arg(long, value_name = "FOLDER", value_parser = file)]
     pub out: PathBuf,
-    /// Replace the files of a folder that exists
+    /// Replace the files of a folder that exists; rows and page of its former model are removed
     #[arg(long)]
     pub overwrite: bool,
     /// Rows of the twin [default: the noisy number of records; of each of several twins five times that]
@@ -119,12 +120,15 @@ pub struct Fit {
 }
 
 impl Fit {
-    /// Checks options that exclude each other, and gives the number of latent classes for a model of these.
+    /// Checks options before anything is paid for, and gives the number of latent classes for a model of these.
     ///
     /// # Errors
-    /// What latent classes cannot do; classes of another model.
+    /// Too many rows; what latent classes cannot do; classes of another model.
     pub fn classes(&self) -> Result<Option<usize>> {
         let refused = |what: &str| Err(Error::input(what));
+        if let Some(rows) = self.rows.filter(|&rows| rows > MOST_ROWS) {
+            return Err(Error::input(format!("--rows: {rows} rows, at most {MOST_ROWS}")));
+        }
         match self.model {
             Structure::Marginals if self.classes.is_some() => {
                 refused("--classes is for --model latent-classes: marginals have none")

@@ -1,123 +1,13 @@
-//! The files of a twin, which appear together or not at all.
+//! What the files of a twin say: the model, and what it cost.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use dp_accountant::{Certified, Composition, Ledger};
 use serde::Serialize;
 
 use super::model::{FORMAT, Model, NEWEST, OLDEST};
-use super::sample::to_csv;
 use super::uncertainty::Sizes;
 use super::{Error, Result};
-use crate::output::write_whole;
-use dp_sampler::{Purpose, Seed};
-
-/// What a folder holds.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Twin {
-    /// `twin.csv`; with several twins `twin-1.csv` and so on.
-    pub tables: Vec<Vec<u8>>,
-    /// `model.json`.
-    pub model: Vec<u8>,
-    /// `privacy.json`.
-    pub privacy: Vec<u8>,
-    /// `report.html`.
-    pub report: Vec<u8>,
-}
-
-impl Twin {
-    /// Draws rows from a model, and makes all the files. Several twins are drawn independently, each from a
-    /// [redrawn](Model::redraw) model.
-    ///
-    /// # Errors
-    /// Too many rows.
-    pub fn new(
-        model: &Model,
-        sizes: Sizes,
-        seed: &Seed,
-        events: &Composition,
-        ledger: &Ledger,
-    ) -> Result<Self> {
-        let streams = seed.streams(Purpose::Custom("rows of a twin"));
-        let rows = sizes.rows_of_each(model);
-        // What the page shows.
-        let shown = model.sample(Sizes { twins: 1, ..sizes }.rows_of_each(model), streams.at(0))?;
-        let tables = match sizes.twins {
-            1 => vec![to_csv(model, &shown)?],
-            twins => (1..=twins)
-                .map(|number| {
-                    let redrawn = model.redraw(streams.at(2 * number))?;
-                    to_csv(&redrawn, &redrawn.sample_independently(rows, streams.at(2 * number + 1))?)
-                })
-                .collect::<Result<_>>()?,
-        };
-        let report = super::report(model, &shown, None).into_bytes();
-        let privacy = privacy_json(model, sizes, events, ledger)?;
-        Ok(Self { tables, model: model.to_json()?, privacy, report })
-    }
-
-    fn files(&self) -> Vec<(String, &[u8])> {
-        let name = |number: usize| match self.tables.len() {
-            1 => "twin.csv".to_owned(),
-            _ => format!("twin-{}.csv", number + 1),
-        };
-        let tables = self.tables.iter().enumerate().map(|(number, table)| (name(number), table.as_slice()));
-        let others =
-            [("model.json", &self.model), ("privacy.json", &self.privacy), ("report.html", &self.report)];
-        tables.chain(others.into_iter().map(|(name, bytes)| (name.to_owned(), bytes.as_slice()))).collect()
-    }
-}
-
-/// Writes a folder: into a hidden one beside it first, which is then renamed, so that nobody sees half of it.
-/// With `replace` the files of a folder that exists are replaced one by one, each whole.
-///
-/// # Errors
-/// A folder that exists, without `replace`; whatever the disk refuses. What was written before that is
-/// removed.
-pub fn write_folder(folder: &Path, twin: &Twin, replace: bool) -> Result<()> {
-    check_folder(folder, replace)?;
-    let failed =
-        |error: std::io::Error| Error::input(format!("{}: cannot be written: {error}", folder.display()));
-    if folder.exists() {
-        return twin.files().iter().try_for_each(|(name, bytes)| Ok(write_whole(&folder.join(name), bytes)?));
-    }
-    let hidden = hidden(folder)?;
-    std::fs::create_dir(&hidden).map_err(failed)?;
-    let written = twin
-        .files()
-        .iter()
-        .try_for_each(|(name, bytes)| -> Result<()> { Ok(write_whole(&hidden.join(name), bytes)?) });
-    let placed = written.and_then(|()| std::fs::rename(&hidden, folder).map_err(failed));
-    if placed.is_err() {
-        // What is left of it is of no use to anybody.
-        let _ = std::fs::remove_dir_all(&hidden);
-    }
-    placed
-}
-
-/// Checks that [`write_folder`] could begin, before anything is paid for.
-///
-/// # Errors
-/// As there.
-pub fn check_folder(folder: &Path, replace: bool) -> Result<()> {
-    if folder.exists() {
-        return match (folder.is_dir(), replace) {
-            (true, true) => Ok(crate::output::check_writable(&folder.join("twin.csv"))?),
-            (true, false) => {
-                Err(Error::input(format!("{}: exists already; --overwrite replaces it", folder.display())))
-            }
-            _ => Err(Error::input(format!("{}: is not a folder", folder.display()))),
-        };
-    }
-    // Where a file could be written, a folder can. Components have no separator at the end, which the name of a
-    // folder may have and that of a file may not.
-    Ok(crate::output::check_writable(&folder.components().collect::<PathBuf>())?)
-}
-
-fn hidden(folder: &Path) -> Result<PathBuf> {
-    let name = folder.file_name().ok_or_else(|| Error::input("the name of a folder is needed"))?;
-    Ok(folder.with_file_name(format!(".{}.{}", name.to_string_lossy(), std::process::id())))
-}
 
 impl Model {
     /// The model as JSON.

@@ -6,7 +6,7 @@ use super::model::Model;
 use super::{Error, Result};
 
 /// Most rows that are drawn at a time.
-const MOST_ROWS: u64 = 100_000_000;
+pub(super) const MOST_ROWS: u64 = 100_000_000;
 
 /// How often rows that do not keep the constraints are drawn again.
 const MOST_REDRAWS: usize = 50;
