@@ -1,14 +1,16 @@
 """How often 90 % intervals of logistic coefficients that are combined from several twins hold the truth.
 
     python twin_coverage.py TWIN-PROGRAM [--runs 50] [--twins 20] [--epsilon 1] [--rows 20000] [--adult adult.csv.gz]
+        [--twin-rows NUMBER]
 
-Two tables: a generated one, whose coefficients are known; and, where a file is named, six columns of the Adult data,
-whose rows are taken for the population and drawn with replacement. The truth there is the fit to all of them. Needs
-numpy, scipy and pandas. Combining: as `dp_examples::twin::combine`, and beside it as Raghunathan, Reiter and Rubin (2003)
-do, without a least variance.
+Two generated tables, whose coefficients are known; and, where a file is named, six columns of the Adult data, whose rows
+are taken for the population and drawn with replacement. The truth there is the fit to all of them. Intervals are those of
+`dp_examples::twin::combine`. With --twin-rows, twins have so many rows instead of the program's default. Needs numpy, scipy
+and pandas.
 """
 
 import argparse
+import json
 import pathlib
 import subprocess
 import tempfile
@@ -18,13 +20,15 @@ import pandas as pd
 from scipy.stats import t as student
 
 
-def fit(x, y, ridge=1e-3):
-    """Newton's method; coefficients and their squared standard errors."""
+def fit(table, columns, ridge=1e-3):
+    """Newton's method on combinations that are counted once; coefficients and their squared standard errors."""
+    cells = table.groupby([*columns, "y"]).size().reset_index(name="count")
+    x, y, n = design(cells, columns), (cells["y"] == "yes").to_numpy(float), cells["count"].to_numpy(float)
     w = np.zeros(x.shape[1])
     for _ in range(25):
         p = 1 / (1 + np.exp(-(x @ w)))
-        hessian = (x * (p * (1 - p))[:, None]).T @ x + ridge * np.eye(len(w))
-        step = np.linalg.solve(hessian, x.T @ (y - p) - ridge * w)
+        hessian = (x * (n * p * (1 - p))[:, None]).T @ x + ridge * np.eye(len(w))
+        step = np.linalg.solve(hessian, x.T @ (n * (y - p)) - ridge * w)
         w += step
         if np.abs(step).max() < 1e-8:
             break
@@ -39,24 +43,15 @@ def design(table, columns):
     return np.stack(parts, axis=1)
 
 
-def combine(estimates, variances):
-    """As `dp_examples::twin::combine`: the variance is at least that of real rows and of twins without noise."""
+def combine(estimates, variances, rows_per_record):
+    """As `dp_examples::twin::combine`, the rule of Raghunathan, Reiter and Rubin (2003)."""
     m = len(estimates)
     mean, within = estimates.mean(0), variances.mean(0)
     spread = (1 + 1 / m) * estimates.var(0, ddof=1)
-    variance = np.maximum(spread - within, (1 + 2 / m) * within)
-    return mean, np.sqrt(variance), np.full(len(mean), m - 1.0)
-
-
-def published(estimates, variances):
-    m = len(estimates)
-    mean, within = estimates.mean(0), variances.mean(0)
-    spread = (1 + 1 / m) * estimates.var(0, ddof=1)
-    total = spread - within
-    good = total > 0
-    variance = np.where(good, total, within / m)
-    degrees = np.where(good, (m - 1) * (1 - within / spread) ** 2, m - 1)
-    return mean, np.sqrt(variance), np.maximum(degrees, 1)
+    good = spread > within
+    variance = np.where(good, spread - within, (1 + 1 / m) * rows_per_record * within + within / m)
+    degrees = np.where(good, (m - 1) * (1 - within / np.where(good, spread, 1)) ** 2, m - 1)
+    return mean, np.sqrt(variance), degrees
 
 
 def generated(rows, rng):
@@ -76,6 +71,25 @@ def generated(rows, rng):
     return "generated", columns, ["no", "yes"], truth, draw
 
 
+def chain(rows, rng):
+    """Columns that follow from one another, with rare categories, and an outcome that is rare itself."""
+    columns = {"a": ["0", "1", "2"], "b": ["0", "1", "2"], "c": ["0", "1"], "d": ["0", "1"], "e": ["0", "1", "2"]}
+    truth = np.array([-1.6, 0.6, -0.5, 0.3, 0.9, -0.8, 0.5, -0.3, 0.7])
+
+    def draw():
+        a = rng.choice(3, rows, p=[0.6, 0.3, 0.1])
+        b = np.where(rng.random(rows) < 0.5, a, rng.choice(3, rows, p=[0.5, 0.3, 0.2]))
+        c = (rng.random(rows) < 0.2 + 0.25 * b).astype(int)
+        d = (rng.random(rows) < 0.7 - 0.4 * c).astype(int)
+        e = np.where(rng.random(rows) < 0.4, 2 * d, rng.integers(0, 3, rows))
+        table = pd.DataFrame({"a": a, "b": b, "c": c, "d": d, "e": e}).astype(str)
+        p = 1 / (1 + np.exp(-(design(table, columns) @ truth)))
+        table["y"] = np.where(rng.random(rows) < p, "yes", "no")
+        return table
+
+    return "chain", columns, ["no", "yes"], truth, draw
+
+
 def adult(path, rows, rng):
     whole = pd.read_csv(path, keep_default_na=False)
     table = pd.DataFrame({
@@ -87,7 +101,7 @@ def adult(path, rows, rng):
         "y": np.where(whole["income"] == ">50K", "yes", "no"),
     })
     columns = {name: sorted(table[name].unique()) for name in table if name != "y"}
-    truth, _ = fit(design(table, columns), (table["y"] == "yes").to_numpy(float))
+    truth, _ = fit(table, columns)
     return "adult", columns, ["no", "yes"], truth, lambda: table.iloc[rng.integers(0, len(table), rows)]
 
 
@@ -99,17 +113,18 @@ def main():
     parser.add_argument("--epsilon", default="1")
     parser.add_argument("--rows", type=int, default=20000)
     parser.add_argument("--adult")
-    parser.add_argument("--only", help="generated or adult")
+    parser.add_argument("--only", help="generated, chain or adult")
+    parser.add_argument("--twin-rows")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     rng = np.random.default_rng(options.seed)
-    problems = [generated(options.rows, rng)]
+    problems = [generated(options.rows, rng), chain(options.rows, rng)]
     if options.adult:
         problems.append(adult(options.adult, options.rows, rng))
     for name, columns, labels, truth, draw in problems:
         if options.only not in (None, name):
             continue
-        covered, others, naive, widths, errors = [], [], [], [], []
+        covered, naive, widths, errors = [], [], [], []
         for run in range(options.runs):
             with tempfile.TemporaryDirectory() as folder:
                 folder = pathlib.Path(folder)
@@ -118,26 +133,25 @@ def main():
                 (folder / "s.toml").write_text("\n".join(lines))
                 command = [options.program, "fit", "t.csv", "--schema", "s.toml", "--epsilon", options.epsilon,
                            "--target", "y", "--out", "out", "--twins", str(options.twins)]
+                command += ["--rows", options.twin_rows] if options.twin_rows else []
                 subprocess.run(command, cwd=folder, check=True, capture_output=True)
                 estimates, variances = [], []
                 for file in sorted((folder / "out").glob("twin-*.csv")):
                     twin = pd.read_csv(file, dtype=str)
-                    w, u = fit(design(twin, columns), (twin["y"] == "yes").to_numpy(float))
+                    w, u = fit(twin, columns)
                     estimates.append(w)
                     variances.append(u)
+                per_record = json.loads((folder / "out" / "privacy.json").read_text())["rows_per_record"]
             estimates, variances = np.array(estimates), np.array(variances)
-            mean, error, degrees = combine(estimates, variances)
+            mean, error, degrees = combine(estimates, variances, per_record)
             covered.append(np.abs(mean - truth) <= student.ppf(0.95, degrees) * error)
-            widths.append(error / np.sqrt(variances.mean(0)))
+            widths.append(error / np.sqrt(per_record * variances.mean(0)))
             errors.append((mean - truth) / error)
-            mean, error, degrees = published(estimates, variances)
-            others.append(np.abs(mean - truth) <= student.ppf(0.95, degrees) * error)
-            naive.append(np.abs(estimates[0] - truth) <= 1.645 * np.sqrt(variances[0]))
+            naive.append(np.abs(estimates[0] - truth) <= 1.645 * np.sqrt(per_record * variances[0]))
         share = np.mean(covered)
         se = np.std(np.mean(covered, axis=1), ddof=1) / np.sqrt(options.runs)
-        print(f"{name}: coverage {share:.3f} (standard error {se:.3f}), by the published rule {np.mean(others):.3f}; of one "
-              f"twin as if it were real {np.mean(naive):.3f}; standard errors {np.mean(widths):.2f} times those of one twin; "
-              f"{options.runs} runs")
+        print(f"{name}: coverage {share:.3f} (standard error {se:.3f}); of one twin as if it were the records "
+              f"{np.mean(naive):.3f}; standard errors {np.mean(widths):.2f} times those of the records; {options.runs} runs")
         print("  for each coefficient: coverage " + " ".join(f"{x:.2f}" for x in np.mean(covered, axis=0))
               + "; mean error in standard errors " + " ".join(f"{x:.2f}" for x in np.mean(errors, axis=0)), flush=True)
 

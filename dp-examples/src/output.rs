@@ -1,7 +1,7 @@
 //! Files that appear whole or not at all, written by the one writer that all programs share,
 //! [`dp_accountant::output`].
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use dp_accountant::output;
 
@@ -46,6 +46,23 @@ pub fn check_writable(path: &Path) -> Result<()> {
     output::check_writable(path).map_err(|error| unwritable(path, error))
 }
 
+/// Writes files that would be lost otherwise into a new folder among the system's temporary files, which only this user can
+/// read where the system has such rights; the folder, or `None` where that fails, too. Nothing is left then.
+pub fn rescue(name: &str, files: &[(&str, &[u8])]) -> Option<PathBuf> {
+    let mut builder = std::fs::DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    let process = std::process::id();
+    let mut places = (0..100).map(|n| std::env::temp_dir().join(format!("{name}-rescued-{process}-{n}")));
+    let place = places.find(|place| builder.create(place).is_ok())?;
+    let written = files.iter().try_for_each(|(name, bytes)| write_whole(&place.join(name), bytes));
+    if written.is_err() {
+        let _ = std::fs::remove_dir_all(&place);
+        return None;
+    }
+    Some(place)
+}
+
 fn unwritable(path: &Path, error: dp_accountant::Error) -> Error {
     let reason = match error {
         dp_accountant::Error::NotReplaceable { reason, .. }
@@ -59,7 +76,6 @@ fn unwritable(path: &Path, error: dp_accountant::Error) -> Error {
 pub(crate) mod tests {
     use super::*;
     use std::fs;
-    use std::path::PathBuf;
     use std::sync::atomic::{AtomicU64, Ordering};
 
     /// A folder of its own for one test, removed afterwards.
@@ -79,6 +95,19 @@ pub(crate) mod tests {
         fn drop(&mut self) {
             let _ = fs::remove_dir_all(&self.0);
         }
+    }
+
+    #[test]
+    fn what_would_be_lost_is_rescued() {
+        let place = rescue("test", &[("a.json", b"a"), ("b.json", b"b")]).unwrap();
+        let other = rescue("test", &[("a.json", b"c")]).unwrap();
+        assert_ne!(place, other);
+        assert_eq!(fs::read(place.join("a.json")).unwrap(), b"a");
+        assert_eq!(fs::read(place.join("b.json")).unwrap(), b"b");
+        assert_eq!(fs::read(other.join("a.json")).unwrap(), b"c");
+        fs::remove_dir_all(place).unwrap();
+        fs::remove_dir_all(other).unwrap();
+        assert_eq!(rescue("test", &[("no/such/folder.json", b"a")]), None);
     }
 
     #[test]

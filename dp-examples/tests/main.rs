@@ -10,4 +10,6 @@ mod folder;
 mod papers;
 mod programs;
 mod twin;
+mod twin_classes;
+mod twin_files;
 mod utility;

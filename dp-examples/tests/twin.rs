@@ -115,7 +115,7 @@ fn a_model_gives_rows_pages_and_scores() {
         );
     }
     let model = folder.read("out/model.json");
-    for (version, part) in [(3, "reads up to 2"), (1, "make the twin again")] {
+    for (version, part) in [(4, "reads up to 3"), (1, "make the twin again")] {
         folder.write("other.json", model.replacen("\"version\":2", &format!("\"version\":{version}"), 1));
         assert!(folder.bad("sample other.json --out x.csv").contains(part));
     }
@@ -164,6 +164,13 @@ fn several_twins_differ() {
     folder.good(&format!("{FIT} --twins 3 --rows 400"));
     let all: Vec<String> = (1..=3).map(|number| folder.read(&format!("out/twin-{number}.csv"))).collect();
     assert!(all[0] != all[1] && all[1] != all[2] && all.iter().all(|twin| twin.lines().count() == 401));
+    // Without a number, so many rows that intervals which are combined from them hold.
+    let told = folder.good(&format!("{} --twins 2", FIT.replace("--out out", "--out more")));
+    let privacy: serde_json::Value = serde_json::from_str(&folder.read("more/privacy.json")).unwrap();
+    let rows = folder.read("more/twin-2.csv").lines().count() - 1;
+    assert!((14_000..16_000).contains(&rows) && privacy["rows_of_each"] == rows, "{rows}: {privacy}");
+    assert!(privacy["twins"] == 2 && (privacy["rows_per_record"].as_f64().unwrap() - 5.0).abs() < 0.01);
+    assert!(told.contains(&format!("2 twins of {rows} rows each")), "{told}");
 }
 
 /// What is named together, or few columns of few values, is measured pair by pair and as a whole.

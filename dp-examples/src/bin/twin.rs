@@ -10,7 +10,7 @@ use dp_examples::output::{check_writable, write_whole};
 use dp_examples::program::run;
 use dp_examples::table::Table;
 use dp_examples::twin::arguments::{Arguments, Check, Fit, Job, Report, Sample};
-use dp_examples::twin::{self, Model, Schema, Settings, Twin};
+use dp_examples::twin::{self, Model, Paid, Schema, Settings, Sizes};
 use dp_sampler::{Purpose, Seed, Stream};
 
 fn main() -> ExitCode {
@@ -24,21 +24,39 @@ fn main() -> ExitCode {
 }
 
 fn make(options: &Fit) -> Result<(), Box<dyn Error>> {
+    let classes = options.classes()?;
     twin::check_folder(&options.out, options.overwrite)?;
     let schema = Schema::read(&options.schema)?;
     let table = twin::read_table(&options.data)?;
-    let seed =
-        || options.test_seed_not_private.map_or_else(Seed::from_os, |number| Ok(Seed::for_tests(number)));
+    let seed = |further: u64| match options.test_seed_not_private {
+        Some(number) => Ok(Seed::for_tests(number.wrapping_add(further))),
+        None => Seed::from_os(),
+    };
+    // Reading may have taken long.
+    twin::check_folder(&options.out, options.overwrite)?;
     let mut purse = twin::account(options)?;
     let relation = purse.ledger().budget().relation;
     let budget = Budget { epsilon: options.epsilon, delta: options.delta, relation };
     let settings = Settings { budget, target: options.target.clone(), together: options.together.clone() };
-    let fitted = twin::fit(&table, &schema, &settings, purse.as_mut(), seed()?)?;
+    let fitted = match classes {
+        None => twin::fit(&table, &schema, &settings, purse.as_mut(), seed(0)?)?,
+        Some(classes) => {
+            let seeds = [seed(0)?, seed(1 << 32)?];
+            twin::fit_classes(&table, &schema, &settings, classes, purse.as_mut(), seeds)?
+        }
+    };
     drop(table);
     let model = fitted.model;
-    let files = Twin::new(&model, (options.rows, options.twins), &seed()?, &fitted.events, purse.ledger())?;
-    twin::write_folder(&options.out, &files, options.overwrite)?;
-    say(&twin::summary(&model, &options.out.display().to_string()))
+    let sizes = Sizes { rows: options.rows, twins: options.twins };
+    let paid = Paid::new(&model, sizes, &fitted.events, purse.ledger())?;
+    if let Err(error) = paid.write(&options.out, options.overwrite) {
+        if let twin::Error::Unsaved { model, .. } = &error {
+            std::io::stdout().write_all(model)?;
+        }
+        return Err(error.into());
+    }
+    twin::write_made(&options.out, &model, sizes, &seed(0)?)?;
+    say(&twin::summary(&model, sizes, &options.out.display().to_string()))
 }
 
 fn draw(options: &Sample) -> Result<(), Box<dyn Error>> {

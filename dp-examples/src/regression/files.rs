@@ -12,7 +12,7 @@ use super::outcome::Outcome;
 use super::posterior::{KEPT, Summary};
 use super::prepare::Prepared;
 use super::specification::Specification;
-use crate::output::write_whole;
+use crate::output::{rescue, write_whole};
 use crate::report::effects;
 use crate::report::forest::{self, Row};
 use crate::report::html::{Page, Section};
@@ -79,7 +79,11 @@ pub(super) fn write_files(
     let mut written = Vec::new();
     let mut write = |what: &str, path: &Option<PathBuf>, contents: &dyn Fn() -> Result<String>| {
         if let Some(path) = path {
-            let done = contents().and_then(|contents| write_whole(path, contents.as_bytes()));
+            let done = contents().and_then(|contents| {
+                let written = write_whole(path, contents.as_bytes());
+                // Nothing of a model can be had again without paying once more.
+                written.map_err(|error| if what == "Model" { elsewhere(error, &contents) } else { error })
+            });
             written.push((format!("{what}: {}", path.display()), done));
         }
     };
@@ -114,6 +118,19 @@ pub(super) fn write_files(
             .unwrap_or_else(|| Ok("<svg xmlns=\"http://www.w3.org/2000/svg\"/>".into()))
     });
     written
+}
+
+/// Writes a model that was paid for among the system's temporary files, and says where in the error.
+fn elsewhere(error: Error, model: &str) -> Error {
+    let place = rescue("fit", &[("model.json", model.as_bytes())]);
+    match (error, place) {
+        (Error::Unwritable { file, reason }, Some(place)) => {
+            let place = place.join("model.json");
+            let reason = format!("{reason}; the model was paid for, and is in {} instead", place.display());
+            Error::Unwritable { file, reason }
+        }
+        (error, _) => error,
+    }
 }
 
 fn model_file(
@@ -174,4 +191,23 @@ pub(super) fn about(specification: &Specification) -> Vec<String> {
         ));
     }
     about
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A model that cannot be written where it was to go is in a place that the error names.
+    #[test]
+    fn a_model_that_was_paid_for_is_rescued() {
+        let error = Error::Unwritable { file: "m.json".into(), reason: "no room".into() };
+        let told = elsewhere(error, "{\"a\": 1}").to_string();
+        assert!(told.starts_with("m.json: cannot be written: no room; the model was paid for"), "{told}");
+        let place = told.split_once("is in ").and_then(|(_, rest)| rest.strip_suffix(" instead"));
+        let place = PathBuf::from(place.expect(&told));
+        assert_eq!(std::fs::read(&place).unwrap(), b"{\"a\": 1}");
+        std::fs::remove_dir_all(place.parent().unwrap()).unwrap();
+        let other = elsewhere(Error::Formula { reason: "x".into() }, "");
+        assert!(matches!(other, Error::Formula { .. }));
+    }
 }

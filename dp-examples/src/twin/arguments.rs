@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand, ValueEnum};
 use dp_accountant::Relation;
 
+use super::sample::MOST_ROWS;
+use super::{Error, Result};
 use crate::arguments::{delta, file, positive};
 use crate::regression::arguments::SchemaArguments;
 
@@ -50,6 +52,15 @@ impl From<Neighbours> for Relation {
     }
 }
 
+/// What a table is taken to be distributed as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Structure {
+    /// Marginals of columns that depend on each other most, on a junction tree
+    Marginals,
+    /// A mixture of classes, within which columns are independent
+    LatentClasses,
+}
+
 /// What `twin fit` is given.
 #[derive(Debug, Parser)]
 pub struct Fit {
@@ -75,6 +86,12 @@ pub struct Fit {
     /// Make the ledger, with this much for all who pay from it
     #[arg(long, value_name = "EPSILON", value_parser = positive, requires = "ledger", allow_hyphen_values = true)]
     pub ledger_epsilon: Option<f64>,
+    /// The model; latent classes take no --target, --together and --twins, and say less at the same budget
+    #[arg(long, value_enum, default_value = "marginals")]
+    pub model: Structure,
+    /// How many latent classes [default: 10]
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(2..=100))]
+    pub classes: Option<u64>,
     /// A column that is to be predicted from the others: every column is measured together with it
     #[arg(long, value_name = "COLUMN")]
     pub target: Option<String>,
@@ -86,19 +103,50 @@ pub struct Fit {
     /// Folder for twin.csv, model.json, privacy.json and report.html
     #[arg(long, value_name = "FOLDER", value_parser = file)]
     pub out: PathBuf,
-    /// Replace the files of a folder that exists
+    /// Replace the files of a folder that exists; rows and page of its former model are removed
     #[arg(long)]
     pub overwrite: bool,
-    /// Rows of the twin [default: the noisy number of records]
+    /// Rows of the twin [default: the noisy number of records; of each of several twins five times that]
     #[arg(long)]
     pub rows: Option<u64>,
     /// So many twins, for intervals that know of the noise: each is drawn from a model that may have led to
-    /// the release
+    /// the release, and has five rows for each record, so that the rule of Raghunathan, Reiter and Rubin (2003) for
+    /// combining them holds
     #[arg(long, value_name = "NUMBER", default_value = "1", value_parser = clap::value_parser!(u64).range(1..=1000))]
     pub twins: u64,
     /// Fixed seed for tests: the run can be repeated by anybody who knows it and is NOT private
     #[arg(long, value_name = "SEED")]
     pub test_seed_not_private: Option<u64>,
+}
+
+impl Fit {
+    /// Checks options before anything is paid for, and gives the number of latent classes for a model of these.
+    ///
+    /// # Errors
+    /// Too many rows; what latent classes cannot do; classes of another model.
+    pub fn classes(&self) -> Result<Option<usize>> {
+        let refused = |what: &str| Err(Error::input(what));
+        if let Some(rows) = self.rows.filter(|&rows| rows > MOST_ROWS) {
+            return Err(Error::input(format!("--rows: {rows} rows, at most {MOST_ROWS}")));
+        }
+        match self.model {
+            Structure::Marginals if self.classes.is_some() => {
+                refused("--classes is for --model latent-classes: marginals have none")
+            }
+            Structure::Marginals => Ok(None),
+            Structure::LatentClasses if self.target.is_some() => refused(
+                "--target: latent classes treat all columns alike; leave it out, or take --model marginals",
+            ),
+            Structure::LatentClasses if !self.together.is_empty() => refused(
+                "--together: latent classes measure no columns together; leave it out, or take --model marginals",
+            ),
+            Structure::LatentClasses if self.twins > 1 => refused(
+                "--twins: intervals need a posterior of the model given the noise, which latent classes do not have; \
+                 take --model marginals",
+            ),
+            Structure::LatentClasses => Ok(Some(self.classes.unwrap_or(10) as usize)),
+        }
+    }
 }
 
 /// What `twin sample` is given.

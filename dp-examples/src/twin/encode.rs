@@ -2,8 +2,6 @@
 
 use std::path::Path;
 
-use dp_vi::summaries::Categories;
-
 use super::grid::Grid;
 use super::schema::{Kind, Schema};
 use super::{Error, Result};
@@ -27,12 +25,13 @@ pub(super) struct Encoding {
     pub(super) missing_texts: Option<Vec<String>>,
 }
 
-/// The columns that a schema has a line for, as codes: what they are, then the codes, and the columns that are left
-/// out. A column with [blocks](Grid::block) is followed by one more, at the end, for its blocks.
+/// The columns that a schema has a line for, as codes: what they are, the columns that are left out, and each column's
+/// number of values and codes. Columns with [blocks](Grid::block) have another one each, at the end, for their blocks.
 pub(super) struct Encoded {
     pub(super) columns: Vec<Encoding>,
     pub(super) left_out: Vec<String>,
-    pub(super) codes: Categories,
+    pub(super) sizes: Vec<u32>,
+    pub(super) codes: Vec<Vec<u32>>,
 }
 
 /// Encodes a table. Records without a value in a column whose schema says `missing = "drop"` are left out: whether one
@@ -72,7 +71,7 @@ pub(super) fn encode(table: &Table, schema: &Schema) -> Result<Encoded> {
     }
     sizes.extend(block_sizes);
     codes.extend(blocks);
-    Ok(Encoded { columns, left_out, codes: Categories::new(sizes, codes)? })
+    Ok(Encoded { columns, left_out, sizes, codes })
 }
 
 fn column_codes(table: &Table, encoding: &Encoding, grid: &Grid<'_>, kept: &[bool]) -> Result<Vec<u32>> {

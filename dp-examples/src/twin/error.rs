@@ -14,6 +14,17 @@ pub enum Error {
     /// A file, a schema or an option that cannot be used.
     #[error("{0}")]
     Input(String),
+    /// What was paid for, and could not be written anywhere.
+    #[error(
+        "{reason}; the folder of temporary files cannot be written either, so that the model, which was paid for, is written \
+         to standard output: keep it as model.json"
+    )]
+    Unsaved {
+        /// What was wrong.
+        reason: String,
+        /// The contents of `model.json`.
+        model: Vec<u8>,
+    },
     /// A mistake in a table or bounds file.
     #[error(transparent)]
     Table(crate::Error),

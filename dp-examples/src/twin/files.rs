@@ -1,120 +1,13 @@
-//! The files of a twin, which appear together or not at all.
+//! What the files of a twin say: the model, and what it cost.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use dp_accountant::{Certified, Composition, Ledger};
 use serde::Serialize;
 
-use super::model::{FORMAT, Model, OLDEST, VERSION};
-use super::sample::to_csv;
+use super::model::{FORMAT, Model, NEWEST, OLDEST};
+use super::uncertainty::Sizes;
 use super::{Error, Result};
-use crate::output::write_whole;
-use dp_sampler::{Purpose, Seed};
-
-/// What a folder holds.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Twin {
-    /// `twin.csv`; with several twins `twin-1.csv` and so on.
-    pub tables: Vec<Vec<u8>>,
-    /// `model.json`.
-    pub model: Vec<u8>,
-    /// `privacy.json`.
-    pub privacy: Vec<u8>,
-    /// `report.html`.
-    pub report: Vec<u8>,
-}
-
-impl Twin {
-    /// Draws rows from a model, and makes all the files. Several twins are drawn independently, each from a
-    /// [redrawn](Model::redraw) model.
-    ///
-    /// # Errors
-    /// Too many rows.
-    pub fn new(
-        model: &Model,
-        (rows, twins): (Option<u64>, u64),
-        seed: &Seed,
-        events: &Composition,
-        ledger: &Ledger,
-    ) -> Result<Self> {
-        let rows = rows.unwrap_or(model.records.round() as u64);
-        let streams = seed.streams(Purpose::Custom("rows of a twin"));
-        let shown = model.sample(rows, streams.at(0))?;
-        let tables = match twins {
-            1 => vec![to_csv(model, &shown)?],
-            _ => (1..=twins)
-                .map(|number| {
-                    let redrawn = model.redraw(streams.at(2 * number))?;
-                    to_csv(&redrawn, &redrawn.sample_independently(rows, streams.at(2 * number + 1))?)
-                })
-                .collect::<Result<_>>()?,
-        };
-        let report = super::report(model, &shown, None).into_bytes();
-        Ok(Self { tables, model: model.to_json()?, privacy: privacy_json(model, events, ledger)?, report })
-    }
-
-    fn files(&self) -> Vec<(String, &[u8])> {
-        let name = |number: usize| match self.tables.len() {
-            1 => "twin.csv".to_owned(),
-            _ => format!("twin-{}.csv", number + 1),
-        };
-        let tables = self.tables.iter().enumerate().map(|(number, table)| (name(number), table.as_slice()));
-        let others =
-            [("model.json", &self.model), ("privacy.json", &self.privacy), ("report.html", &self.report)];
-        tables.chain(others.into_iter().map(|(name, bytes)| (name.to_owned(), bytes.as_slice()))).collect()
-    }
-}
-
-/// Writes a folder: into a hidden one beside it first, which is then renamed, so that nobody sees half of it.
-/// With `replace` the files of a folder that exists are replaced one by one, each whole.
-///
-/// # Errors
-/// A folder that exists, without `replace`; whatever the disk refuses. What was written before that is
-/// removed.
-pub fn write_folder(folder: &Path, twin: &Twin, replace: bool) -> Result<()> {
-    check_folder(folder, replace)?;
-    let failed =
-        |error: std::io::Error| Error::input(format!("{}: cannot be written: {error}", folder.display()));
-    if folder.exists() {
-        return twin.files().iter().try_for_each(|(name, bytes)| Ok(write_whole(&folder.join(name), bytes)?));
-    }
-    let hidden = hidden(folder)?;
-    std::fs::create_dir(&hidden).map_err(failed)?;
-    let written = twin
-        .files()
-        .iter()
-        .try_for_each(|(name, bytes)| -> Result<()> { Ok(write_whole(&hidden.join(name), bytes)?) });
-    let placed = written.and_then(|()| std::fs::rename(&hidden, folder).map_err(failed));
-    if placed.is_err() {
-        // What is left of it is of no use to anybody.
-        let _ = std::fs::remove_dir_all(&hidden);
-    }
-    placed
-}
-
-/// Checks that [`write_folder`] could begin, before anything is paid for.
-///
-/// # Errors
-/// As there.
-pub fn check_folder(folder: &Path, replace: bool) -> Result<()> {
-    if folder.exists() {
-        return match (folder.is_dir(), replace) {
-            (true, true) => Ok(crate::output::check_writable(&folder.join("twin.csv"))?),
-            (true, false) => {
-                Err(Error::input(format!("{}: exists already; --overwrite replaces it", folder.display())))
-            }
-            _ => Err(Error::input(format!("{}: is not a folder", folder.display()))),
-        };
-    }
-    // Where a file could be written, a folder can. Components have no separator at the end, which the name of a
-    // folder may have and that of a file may not.
-    Ok(crate::output::check_writable(&folder.components().collect::<PathBuf>())?)
-}
-
-fn hidden(folder: &Path) -> Result<PathBuf> {
-    let name = folder.file_name().ok_or_else(|| Error::input("the name of a folder is needed"))?;
-    Ok(folder.with_file_name(format!(".{}.{}", name.to_string_lossy(), std::process::id())))
-}
 
 impl Model {
     /// The model as JSON.
@@ -145,9 +38,9 @@ pub fn read_model(path: &Path) -> Result<Model> {
     if header.format != FORMAT {
         return Err(Error::input(format!("{name}: not a model that `twin fit` wrote")));
     }
-    if header.version > VERSION {
+    if header.version > NEWEST {
         let told =
-            format!("{name}: version {} of the format; this program reads up to {VERSION}", header.version);
+            format!("{name}: version {} of the format; this program reads up to {NEWEST}", header.version);
         return Err(Error::input(told));
     }
     if header.version < OLDEST {
@@ -164,14 +57,16 @@ pub fn read_model(path: &Path) -> Result<Model> {
 }
 
 /// What intervals that are combined from several twins speak for.
-const INTERVALS: &str = "intervals combined from several twins account for the noise and for sampling the records, given \
-                         that columns not measured together depend on each other only through those that were";
+const INTERVALS: &str = "intervals combined from several twins by the rule of Raghunathan, Reiter and Rubin (2003) account for \
+                         the noise and for sampling the records, given that columns not measured together depend on each \
+                         other only through those that were; intervals from one twin alone do not, and one of more rows than \
+                         there are records would say that more is known than is";
 
 /// What was spent, as JSON: the guarantee, and the events that it is computed from.
 ///
 /// # Errors
 /// None after a debit that was made.
-pub fn privacy_json(model: &Model, events: &Composition, ledger: &Ledger) -> Result<Vec<u8>> {
+pub fn privacy_json(model: &Model, sizes: Sizes, events: &Composition, ledger: &Ledger) -> Result<Vec<u8>> {
     #[derive(Serialize)]
     struct Privacy<'a> {
         private: bool,
@@ -185,6 +80,10 @@ pub fn privacy_json(model: &Model, events: &Composition, ledger: &Ledger) -> Res
         measured_together: Vec<Vec<&'a str>>,
         pairs_measured_together: usize,
         pairs: usize,
+        latent_classes: Option<usize>,
+        twins: u64,
+        rows_of_each: u64,
+        rows_per_record: f64,
         intervals: &'static str,
         not_covered: [&'static str; 3],
     }
@@ -192,6 +91,7 @@ pub fn privacy_json(model: &Model, events: &Composition, ledger: &Ledger) -> Res
     let cost =
         dp_accountant::Accountant::new(budget.relation).with(events).epsilon(model.provenance.delta)?;
     let (pairs_measured_together, pairs) = model.pairs_measured();
+    let rows_of_each = sizes.rows_of_each(model);
     let privacy = Privacy {
         private: model.provenance.secret,
         epsilon: cost,
@@ -204,6 +104,10 @@ pub fn privacy_json(model: &Model, events: &Composition, ledger: &Ledger) -> Res
         measured_together: model.measured_together(),
         pairs_measured_together,
         pairs,
+        latent_classes: model.classes(),
+        twins: sizes.twins,
+        rows_of_each,
+        rows_per_record: rows_of_each as f64 / model.records,
         intervals: INTERVALS,
         not_covered: [
             "the schema: bounds and categories have to be chosen without looking at the records",
@@ -222,18 +126,29 @@ const MOST_SETS: usize = 40;
 
 /// What the program prints: what was made, and what it cost.
 #[must_use]
-pub fn summary(model: &Model, folder: &str) -> String {
+pub fn summary(model: &Model, sizes: Sizes, folder: &str) -> String {
     let cost = &model.provenance;
     let mut text = format!(
         "A twin of about {:.0} records and {} columns: {folder}\n",
         model.records,
         model.columns().len()
     );
+    if sizes.twins > 1 {
+        text += &format!(
+            "{} twins of {} rows each, to be analysed one by one and combined: an interval from one of them alone is \
+             wrong\n",
+            sizes.twins,
+            sizes.rows_of_each(model)
+        );
+    }
     if !cost.left_out.is_empty() {
         text += &format!("Left out, for the schema has no line for them: {}\n", cost.left_out.join(", "));
     }
     for statement in &cost.treated_as_public {
         text += &format!("Treated as public, and not covered: {statement}\n");
+    }
+    if let Some(classes) = model.classes() {
+        text += &format!("  {classes} latent classes, within which columns are independent\n");
     }
     let sets = model.measured_together();
     for set in sets.iter().take(MOST_SETS) {

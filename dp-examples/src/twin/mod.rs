@@ -20,14 +20,18 @@
 //! number of all releases are fixed before anything is seen, and rows are drawn by systematic sampling. A table of few columns of few values is
 //! a core by itself: nothing is chosen, and analyses of it need not fear what was not measured. Of a wider one
 //! the columns that will be analysed together can be named.
+//!
+//! [`fit_classes`] fits another model to a table: latent classes, within which columns are independent.
 
 mod account;
 pub mod arguments;
+mod classes;
 mod constraint;
 mod encode;
 mod error;
 mod files;
 mod fitting;
+mod folder;
 mod grid;
 mod levels;
 mod model;
@@ -37,14 +41,17 @@ mod report;
 mod sample;
 mod schema;
 mod scores;
+mod singles;
 mod structure;
 mod tree;
 mod uncertainty;
 
 pub use account::account;
+pub use classes::fit_classes;
 pub use encode::read_table;
 pub use error::{Error, Result};
-pub use files::{Twin, check_folder, privacy_json, read_model, summary, write_folder};
+pub use files::{privacy_json, read_model, summary};
+pub use folder::{Paid, check_folder, write_made};
 pub use model::{Column, Model, Provenance};
 pub use plan::{Plan, Shape};
 pub use release::{Fitted, Settings, fit};
@@ -52,4 +59,4 @@ pub use report::report;
 pub use sample::{Rows, to_csv};
 pub use schema::{Kind, Schema};
 pub use scores::{Scores, scores};
-pub use uncertainty::{Combined, combine};
+pub use uncertainty::{Combined, ROWS_PER_RECORD, Sizes, combine};

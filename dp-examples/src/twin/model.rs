@@ -13,8 +13,10 @@ use super::schema::Kind;
 use super::tree::{Clique, Tree};
 use super::{Error, Result};
 
-/// The version of the files that are written; newer ones are refused.
+/// The version of files of marginals; they can be read by programs that know no other model.
 pub(super) const VERSION: u32 = 2;
+/// The version of files of latent classes, and the newest: newer ones are refused.
+pub(super) const NEWEST: u32 = 3;
 /// The oldest version that is read.
 pub(super) const OLDEST: u32 = 2;
 
@@ -33,6 +35,9 @@ pub struct Column {
     /// The schema's texts for no value, if it has a list.
     #[serde(default)]
     pub(super) missing_texts: Option<Vec<String>>,
+    /// Whether this is the class of a model of latent classes, which is no column of the table.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) hidden: bool,
 }
 
 impl Column {
@@ -49,7 +54,23 @@ impl Column {
     pub(super) fn new(encoded: Encoding, pieces: &[Piece], levels: Vec<usize>) -> Self {
         let Encoding { name, kind, missing_texts } = encoded;
         let pieces = pieces.iter().map(|piece| (piece.first, piece.last, piece.mass)).collect();
-        Self { name, kind, pieces, levels, missing_texts }
+        Self { name, kind, pieces, levels, missing_texts, hidden: false }
+    }
+
+    /// The class of each record, which no table has.
+    pub(super) fn of_classes(weights: &[f64], records: f64) -> Self {
+        let classes = weights.len();
+        let mut pieces: Vec<(usize, usize, f64)> =
+            weights.iter().enumerate().map(|(class, weight)| (class, class, weight * records)).collect();
+        pieces.push((classes, classes, 0.0));
+        Self {
+            name: "class".to_owned(),
+            kind: Kind::Categories((1..=classes).map(|class| class.to_string()).collect()),
+            pieces,
+            levels: (0..classes).chain([0]).collect(),
+            missing_texts: None,
+            hidden: true,
+        }
     }
 
     pub(super) fn grid(&self) -> Grid<'_> {
@@ -119,6 +140,7 @@ pub struct Model {
     pub target: Option<String>,
     /// What it cost.
     pub provenance: Provenance,
+    /// The table's columns; of a model of latent classes, the last one is the class.
     pub(super) columns: Vec<Column>,
     /// What has to hold of every row.
     pub(super) constraints: Vec<Constraint>,
@@ -139,7 +161,13 @@ impl Model {
     /// The columns, in the order of the table.
     #[must_use]
     pub fn columns(&self) -> &[Column] {
-        &self.columns
+        &self.columns[..self.columns.len() - usize::from(self.classes().is_some())]
+    }
+
+    /// The number of latent classes, for a model of these.
+    #[must_use]
+    pub fn classes(&self) -> Option<usize> {
+        self.columns.last().filter(|column| column.hidden).map(Column::level_count)
     }
 
     pub(super) fn tree(&self) -> Tree {
@@ -164,7 +192,7 @@ impl Model {
         let sets: BTreeSet<BTreeSet<usize>> = self
             .tables
             .iter()
-            .filter(|table| table.columns.len() > 1)
+            .filter(|table| table.columns.len() > 1 && !self.has_hidden(table))
             .map(|table| table.columns.iter().copied().collect())
             .collect();
         let within = |set: &&BTreeSet<usize>| !sets.iter().any(|other| other != *set && set.is_subset(other));
@@ -177,14 +205,18 @@ impl Model {
     #[must_use]
     pub fn pairs_measured(&self) -> (usize, usize) {
         let mut pairs = BTreeSet::new();
-        for table in &self.tables {
+        for table in self.tables.iter().filter(|table| !self.has_hidden(table)) {
             for (place, &one) in table.columns.iter().enumerate() {
                 pairs
                     .extend(table.columns[place + 1..].iter().map(|&other| (one.min(other), one.max(other))));
             }
         }
-        let columns = self.columns.len();
+        let columns = self.columns().len();
         (pairs.len(), columns * (columns - 1) / 2)
+    }
+
+    fn has_hidden(&self, table: &Counted) -> bool {
+        table.columns.iter().any(|&column| self.columns[column].hidden)
     }
 
     /// The same model, where a column has this category, or a number or date from `low..high`, both included, or
@@ -193,9 +225,9 @@ impl Model {
     /// # Errors
     /// If there is no such column, category, number or date within the bounds, all of which are public.
     pub fn given(&self, column: &str, value: &str) -> Result<Self> {
-        let place = self.columns.iter().position(|known| known.name == column);
+        let place = self.columns().iter().position(|known| known.name == column);
         let place = place.ok_or_else(|| {
-            let names: Vec<&str> = self.columns.iter().map(|column| column.name.as_str()).collect();
+            let names: Vec<&str> = self.columns().iter().map(|column| column.name.as_str()).collect();
             Error::input(format!("--given: no column '{column}'; the columns are {}", names.join(", ")))
         })?;
         let (first, last) = self.columns[place].cells_of(value)?;
@@ -230,7 +262,13 @@ impl Model {
     pub(super) fn check(&self) -> Result<()> {
         let wrong = |what: &str| Err(Error::input(format!("not a model that this program wrote: {what}")));
         let columns = self.columns.len();
-        if columns == 0 || self.cliques.len() != columns || self.potentials.len() != self.tables.len() {
+        let seen = self.columns.iter().take(columns.saturating_sub(1));
+        if columns == 0
+            || seen.chain(self.columns.last().filter(|_| columns == 1)).any(|column| column.hidden)
+        {
+            return wrong("a class that is not the last column, or no column beside it");
+        }
+        if self.cliques.len() != columns || self.potentials.len() != self.tables.len() {
             return wrong("the numbers of columns and tables differ");
         }
         if !(self.records.is_finite() && (0.0..=1e12).contains(&self.records)) {

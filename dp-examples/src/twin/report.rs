@@ -46,7 +46,7 @@ fn write_page(page: &mut String, model: &Model, rows: &Rows) -> std::fmt::Result
     write!(
         page,
         "<h1>A private twin of a table</h1><p>{} columns; about {} records.",
-        model.columns.len(),
+        model.columns().len(),
         count(model.records)
     )?;
     write!(
@@ -69,13 +69,34 @@ fn write_page(page: &mut String, model: &Model, rows: &Rows) -> std::fmt::Result
         "<h2>Columns</h2><p>Bars: the twin. Dots: the noisy counts that were released, with two standard \
         deviations of their noise.</p><div class=\"cards\">",
     );
-    for (place, column) in model.columns.iter().enumerate().take(MOST_COLUMNS) {
+    for (place, column) in model.columns().iter().enumerate().take(MOST_COLUMNS) {
         card(page, model, column, &rows.columns[place])?;
     }
     page.push_str("</div>");
-    if model.columns.len() > MOST_COLUMNS {
-        write!(page, "<p>And {} more columns.</p>", model.columns.len() - MOST_COLUMNS)?;
+    if model.columns().len() > MOST_COLUMNS {
+        write!(page, "<p>And {} more columns.</p>", model.columns().len() - MOST_COLUMNS)?;
     }
+    match model.classes() {
+        Some(classes) => write!(
+            page,
+            "<h2>Latent classes</h2><p>Each record is of one of {classes} classes that are not in the table, and within a \
+             class columns are independent. The classes were found from noisy expected counts of all columns; how columns \
+             go together is what classes of different shares make of it, and no pair of columns was measured by itself. \
+             Intervals from this twin do not know of the noise.</p>"
+        )?,
+        None => measured_together(page, model)?,
+    }
+    if !model.constraints.is_empty() {
+        page.push_str("<h2>What holds of every row</h2><p>Public constraints of the schema:</p><ul>");
+        for constraint in &model.constraints {
+            write!(page, "<li>{}</li>", escaped(&constraint.text))?;
+        }
+        page.push_str("</ul>");
+    }
+    correlations(page, model, rows)
+}
+
+fn measured_together(page: &mut String, model: &Model) -> std::fmt::Result {
     let (measured, pairs) = model.pairs_measured();
     write!(
         page,
@@ -90,14 +111,7 @@ fn write_page(page: &mut String, model: &Model, rows: &Rows) -> std::fmt::Result
         write!(page, "<li>{}</li>", names.join(", "))?;
     }
     page.push_str("</ul>");
-    if !model.constraints.is_empty() {
-        page.push_str("<h2>What holds of every row</h2><p>Public constraints of the schema:</p><ul>");
-        for constraint in &model.constraints {
-            write!(page, "<li>{}</li>", escaped(&constraint.text))?;
-        }
-        page.push_str("</ul>");
-    }
-    correlations(page, model, rows)
+    Ok(())
 }
 
 /// How like real rows the twin is.
@@ -223,17 +237,17 @@ fn bars(column: &Column, grid: &Grid<'_>) -> Vec<(usize, usize, String)> {
 
 /// Correlations of the twin, as a table in colours.
 fn correlations(page: &mut String, model: &Model, rows: &Rows) -> std::fmt::Result {
-    let shown = model.columns.len().min(MOST_COLUMNS);
+    let shown = model.columns().len().min(MOST_COLUMNS);
     if shown < 2 || rows.count < 2 {
         return Ok(());
     }
     let standard: Vec<Vec<f64>> =
-        (0..shown).map(|place| standardised(&model.columns[place], &rows.columns[place])).collect();
+        (0..shown).map(|place| standardised(&model.columns()[place], &rows.columns[place])).collect();
     page.push_str("<h2>Correlations of the twin</h2><p>Categories count by their number in the schema.</p><div class=\"scroll\"><table><tr><th></th>");
     (0..shown).try_for_each(|place| write!(page, "<th>{}</th>", place + 1))?;
     page.push_str("</tr>");
     for (row, a) in standard.iter().enumerate() {
-        write!(page, "<tr><th>{} {}</th>", escaped(&shortened(&model.columns[row].name)), row + 1)?;
+        write!(page, "<tr><th>{} {}</th>", escaped(&shortened(&model.columns()[row].name)), row + 1)?;
         for b in &standard[..=row] {
             let r: f64 = a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>() / rows.count as f64;
             let colour = if r < 0.0 { "76,120,168" } else { "209,87,11" };

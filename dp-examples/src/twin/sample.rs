@@ -6,7 +6,7 @@ use super::model::Model;
 use super::{Error, Result};
 
 /// Most rows that are drawn at a time.
-const MOST_ROWS: u64 = 100_000_000;
+pub(super) const MOST_ROWS: u64 = 100_000_000;
 
 /// How often rows that do not keep the constraints are drawn again.
 const MOST_REDRAWS: usize = 50;
@@ -154,7 +154,7 @@ impl Model {
         let mut bad = vec![false; count];
         for constraint in &self.constraints {
             let names: Vec<&str> = constraint.columns().collect();
-            let places: Vec<usize> = (0..self.columns.len())
+            let places: Vec<usize> = (0..self.columns().len())
                 .filter(|&place| names.contains(&self.columns[place].name.as_str()))
                 .collect();
             for (row, bad) in bad.iter_mut().enumerate() {
@@ -256,12 +256,12 @@ fn grouped(of: &[u32], groups: usize) -> Vec<Vec<u32>> {
 pub fn to_csv(model: &Model, rows: &Rows) -> Result<Vec<u8>> {
     let failed = |error: csv::Error| Error::input(format!("the twin could not be written: {error}"));
     let mut writer = csv::Writer::from_writer(Vec::new());
-    writer.write_record(model.columns.iter().map(|column| column.name.as_str())).map_err(failed)?;
-    let grids: Vec<_> = model.columns.iter().map(super::model::Column::grid).collect();
+    writer.write_record(model.columns().iter().map(|column| column.name.as_str())).map_err(failed)?;
+    let grids: Vec<_> = model.columns().iter().map(super::model::Column::grid).collect();
     let mut record = csv::StringRecord::new();
     for row in 0..rows.count {
         record.clear();
-        for ((column, grid), codes) in model.columns.iter().zip(&grids).zip(&rows.columns) {
+        for ((column, grid), codes) in model.columns().iter().zip(&grids).zip(&rows.columns) {
             let (piece, share) = codes[row];
             let (first, last, _) = column.pieces[piece as usize];
             match first == grid.cells() {

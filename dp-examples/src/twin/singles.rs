@@ -1,0 +1,101 @@
+//! What noisy marginals of single columns say of a table: its number of records, and the levels of its columns.
+
+use dp_accountant::Relation;
+use dp_vi::summaries::Marginal;
+
+use super::encode::Encoding;
+use super::grid::Grid;
+use super::levels::{Counts, Piece, levels, pieces};
+
+/// Levels of a column of numbers: at least and at most so many.
+pub(super) const LEVELS: (f64, f64) = (4.0, 32.0);
+
+/// What is known of single columns. Everything here is public: a function of what was released.
+pub(super) struct Singles {
+    /// The estimated number of records.
+    pub(super) records: f64,
+    /// For each column its pieces, and the level of each.
+    pub(super) found: Vec<Vec<Piece>>,
+    pub(super) levels: Vec<Vec<usize>>,
+    /// For each column the levels' shares, and the variances of their numbers of records.
+    pub(super) shares: Vec<Vec<f64>>,
+    pub(super) variances: Vec<Vec<f64>>,
+}
+
+impl Singles {
+    /// From the marginals of the columns, and of the blocks of those that have any. `most` says how many levels a column of
+    /// numbers should have for a number of records; none has fewer than `least` records.
+    pub(super) fn new(
+        columns: &[Encoding],
+        released: &[Marginal],
+        most: impl Fn(f64) -> f64,
+        least: f64,
+    ) -> Self {
+        let records = total(released);
+        let most = most(records).clamp(LEVELS.0, LEVELS.1) as usize;
+        let mut blocks = released[columns.len()..].iter();
+        let mut found: Vec<Vec<Piece>> = Vec::with_capacity(columns.len());
+        for (column, single) in columns.iter().zip(released) {
+            let grid = Grid::new(&column.kind);
+            let of_blocks =
+                grid.block().and_then(|_| blocks.next()).map(|marginal| marginal.counts.as_slice());
+            let counts = Counts { cells: &single.counts, blocks: of_blocks, noise: single.noise };
+            found.push(pieces(&counts, &grid, records));
+        }
+        let of = |(column, pieces): (&Encoding, &Vec<Piece>)| levels(pieces, &column.kind, most, least);
+        let levels: Vec<Vec<usize>> = columns.iter().zip(&found).map(of).collect();
+        let (shares, variances) =
+            found.iter().zip(&levels).map(|(pieces, levels)| of_levels(pieces, levels)).unzip();
+        Self { records, found, levels, shares, variances }
+    }
+}
+
+/// By what neighbours differ, in words.
+pub(super) fn in_words(relation: Relation) -> &'static str {
+    match relation {
+        Relation::AddRemove => "the presence of one record",
+        Relation::ReplaceOne => "the values of one record",
+    }
+}
+
+/// The number of records, from the totals of all marginals by their precisions; at least 1.
+fn total(singles: &[Marginal]) -> f64 {
+    let precise = |marginal: &Marginal| 1.0 / marginal.counts.len() as f64;
+    let precision: f64 = singles.iter().map(precise).sum();
+    let sum: f64 = singles.iter().map(|single| precise(single) * single.counts.iter().sum::<f64>()).sum();
+    (sum / precision).clamp(1.0, 1e11)
+}
+
+/// For each column and each of its cells the level; the columns for blocks have nothing more to tell.
+pub(super) fn maps(
+    columns: &[Encoding],
+    found: &[Vec<Piece>],
+    levels: &[Vec<usize>],
+    sizes: &[u32],
+) -> Vec<Vec<u32>> {
+    let map = |((column, pieces), levels): ((&Encoding, &Vec<Piece>), &Vec<usize>)| {
+        let mut map = vec![0; Grid::new(&column.kind).cells() + 1];
+        for (piece, &level) in pieces.iter().zip(levels) {
+            map[piece.first..=piece.last].fill(level as u32);
+        }
+        map
+    };
+    let own = columns.iter().zip(found).zip(levels).map(map);
+    own.chain(sizes[columns.len()..].iter().map(|&size| vec![0; size as usize])).collect()
+}
+
+/// Shares of the levels, and the variances of the estimated numbers of records.
+fn of_levels(pieces: &[Piece], levels: &[usize]) -> (Vec<f64>, Vec<f64>) {
+    let count = levels.iter().max().map_or(0, |most| most + 1);
+    let (mut shares, mut variances) = (vec![0.0; count], vec![0.0; count]);
+    let least = pieces.iter().map(|piece| piece.variance).fold(f64::MIN_POSITIVE, f64::max);
+    for (piece, &level) in pieces.iter().zip(levels) {
+        shares[level] += piece.mass;
+        // What was cut off at zero is known better than its noise.
+        variances[level] += if piece.mass > 0.0 { piece.variance } else { 0.0 };
+    }
+    let sum: f64 = shares.iter().sum();
+    shares.iter_mut().for_each(|share| *share = if sum > 0.0 { *share / sum } else { 1.0 / count as f64 });
+    variances.iter_mut().for_each(|variance| *variance = variance.max(least));
+    (shares, variances)
+}
