@@ -32,6 +32,10 @@ pub struct Settings {
 /// Steps between two checkpoints.
 const BETWEEN_CHECKPOINTS: u64 = 25;
 
+/// Steps below which a fit in whitened coordinates may not have arrived: on made-up counts and numbers 90 % intervals of slopes
+/// held .43 to .95 after 30 steps, and .95 and more after 100.
+const FEWEST_STEPS: u64 = 100;
+
 /// Largest number of latent values for which a curvature is read off the noisy gradients of a run.
 const MOST_BY_TRACE: usize = 64;
 
@@ -66,6 +70,20 @@ impl Fitted {
             privacy.intervals = Some(INCLUDE);
         }
         Self { fit, whitening, nuisance: None, privacy }
+    }
+
+    /// The same, paid from a ledger that has been debited again since, and after this many steps.
+    ///
+    /// A statement of a fit that has not arrived does not promise intervals: these know of the noise around the last point, and
+    /// not of how far from it the mode is.
+    pub(super) fn after(mut self, payer: &Payer<'_, impl Purse>, steps: Option<u64>) -> dp_vi::Result<Self> {
+        if payer.shared {
+            self.privacy.ledger_spent = Some(payer.purse.ledger().spent()?);
+        }
+        if steps.is_some_and(|steps| steps < FEWEST_STEPS) {
+            self.privacy.intervals = Some("leave out how far so few steps have left the fit from its mode");
+        }
+        Ok(self)
     }
 
     /// The same, where what the family has beside its predictor was found apart.

@@ -23,16 +23,19 @@ use crate::whitening::{CURVATURE_SHARE, Whitening, another_seed};
 
 type Failure = Box<dyn StdError>;
 
-/// The rate of plain ascent, in units of `σ²/N`: features in these coordinates have second moments of about 1, and up to 8 are
-/// stable, so that long records that were cut where moments were found do no harm.
-const RATE: f64 = 0.25;
+/// The rate of plain ascent, in units of `σ²/N`: features in these coordinates have second moments of about 1, and up to 40 are
+/// stable. Rows that are `k` times as long as the typical one, of a category that few have, were cut where moments were found, and
+/// have second moments of `k²`.
+const RATE: f64 = 0.05;
 
 /// How far the noise of all steps together may move a coefficient, in standard deviations of its prior, if it met no
 /// resistance: as of steps that are limited by the noise.
 const RADIUS: f64 = 0.75;
 
-/// How many times the typical length of a gradient at σ the first clip norm is; it follows the gradients from there.
-const FIRST_NORM: f64 = 2.0;
+/// The clip norm of a Gaussian regression, in lengths of a gradient of typical features at a residual of one σ. A norm that
+/// followed the gradients would follow those of noise, too: values that noise has moved make the gradients of long rows
+/// longer, and those the noise.
+const GAUSSIAN_NORM: f64 = 3.0;
 
 impl PrivateFit<'_> {
     /// Features in units of their coefficients' priors, and what is expected of their squares.
@@ -139,7 +142,8 @@ impl PrivateFit<'_> {
                 write_whole(&nuisance_beside(path), Nuisance::Scale(scale.clone()).to_json().as_bytes())?;
             }
         }
-        Ok(Fitted::new(fit, Some(whitening), Family::Gaussian).with(Nuisance::Scale(scale)))
+        let fitted = Fitted::new(fit, Some(whitening), Family::Gaussian).with(Nuisance::Scale(scale));
+        Ok(fitted.after(payer, self.settings.steps)?)
     }
 
     /// A regression of counts in such coordinates; a dispersion is found apart from the coefficients.
@@ -191,7 +195,7 @@ impl PrivateFit<'_> {
         let fit = self.follow(self.inference_of_dispersion((&whitening, &found))?, &records, payer, seed)?;
         let family = self.specification.family;
         if family == Family::Poisson {
-            return Ok(Fitted::new(fit, Some(whitening), family));
+            return Ok(Fitted::new(fit, Some(whitening), family).after(payer, self.settings.steps)?);
         }
         if let (Some(aware), None) = (fit.noise_aware(), found.sums) {
             let predictors = features.dot(&Array1::from(whitening.weights(&aware.mean)));
@@ -203,7 +207,8 @@ impl PrivateFit<'_> {
                 write_whole(&nuisance_beside(path), text.as_bytes())?;
             }
         }
-        Ok(Fitted::new(fit, Some(whitening), family).with(Nuisance::Dispersion(found)))
+        let fitted = Fitted::new(fit, Some(whitening), family).with(Nuisance::Dispersion(found));
+        Ok(fitted.after(payer, self.settings.steps)?)
     }
 
     /// The regression in whitened coordinates.
@@ -237,7 +242,7 @@ impl PrivateFit<'_> {
         // Curvatures are those of features over σ², and so is the information that the noise of them is compared with.
         let noise = whitening.single() / (gaussian::left() * CURVATURE_SHARE).sqrt();
         let length = whitening.length(count, noise);
-        let clip_norm = FIRST_NORM * whitening.typical() / sigma;
+        let clip_norm = GAUSSIAN_NORM * whitening.typical() / sigma;
         let vi = DpVi::new(self.there(whitening).model_given(sigma), AutoLaplace::new())
             .draw_scheme(DrawScheme::Single)
             .budget(self.budget)
@@ -245,7 +250,7 @@ impl PrivateFit<'_> {
             .released_before(gaussian::releases(whitening.single())?)
             .public_records(whitening.records())
             .initial_values(InitialValues::values([("b", Array1::from(scale.start.clone()).into_dyn())]))
-            .clipping(Clipping::Adaptive)
+            .clipping(Clipping::Flat)
             .clip_norm(clip_norm)
             .correction(Correction::Full)
             .curvature_norm((length / sigma).powi(2))
@@ -282,8 +287,8 @@ impl PrivateFit<'_> {
         let vi = (whitening.inference_by_scores(model, self.budget))
             .released_before(dispersion::releases(self.specification.family, whitening.single())?)
             .initial_values(InitialValues::values([("b", start)]))
-            .clipping(Clipping::Adaptive)
-            .clip_norm(FIRST_NORM * whitening.typical() * curvature.sqrt())
+            .clipping(Clipping::Flat)
+            .clip_norm(found.cut() * whitening.typical() * curvature.sqrt())
             .curvature_norm(length * length * curvature);
         Ok(self.with_settings(vi))
     }
