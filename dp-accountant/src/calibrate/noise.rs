@@ -31,8 +31,7 @@ pub struct Calibrated {
 ///
 /// # Accuracy
 /// The upper end of epsilon is within 1e-4 of the budget, relatively (for budgets below 1e-3 within about
-/// 1e-7; where epsilon itself cannot be bounded to 2 %, as at a delta of 1e-60 and a rate of 1e-4, within about a quarter
-/// of what is uncertain of it), unless the smallest multiplier that is considered, 0.01, already keeps the budget: then it is
+/// 1e-7), unless the smallest multiplier that is considered, 0.01, already keeps the budget: then it is
 /// returned. Epsilon is computed about five times.
 ///
 /// # Errors

@@ -30,18 +30,6 @@ pub(super) struct Question<'a, E> {
     pub(super) evaluations: Cell<u32>,
 }
 
-/// The width of an interval, relative to its upper end where that is not below what widths are relative to.
-fn relative_width(cost: &Certified) -> f64 {
-    (cost.upper - cost.lower) / cost.upper.max(ABSOLUTE_BELOW)
-}
-
-/// How far from the budget a search ends whose intervals are as wide as this: a quarter of it. Their upper ends jump by
-/// about as much as they are wide, so that a closer one would be found by chance alone. `0` where they are not wide.
-fn uncertain(cost: &Certified) -> f64 {
-    let width = relative_width(cost);
-    if width > ROUGH { 0.25 * width } else { 0.0 }
-}
-
 /// One answer: the interval, and the logarithm of epsilon over the budget.
 #[derive(Debug, Clone, Copy)]
 struct Point<X> {
@@ -73,9 +61,7 @@ impl<'a, E> Question<'a, E> {
             self.evaluations.update(|count| count + 1);
             let accountant = Accountant::new(self.budget.relation).with(&(self.events)(at)?);
             let roughly = accountant.relative_width(width)?.epsilon(self.budget.delta)?;
-            // An interval that came out wider than was asked for is as narrow as it gets.
-            let decides = roughly.upper <= self.budget.epsilon || roughly.lower > self.budget.epsilon;
-            if decides || relative_width(&roughly) > width {
+            if roughly.upper <= self.budget.epsilon || roughly.lower > self.budget.epsilon {
                 return Ok((roughly, false));
             }
         }
@@ -93,8 +79,7 @@ impl<'a, E> Question<'a, E> {
     }
 
     /// The boldest x between `safe` and `bold` (epsilon grows from the former to the latter; x is a
-    /// logarithm), to the slack in epsilon or 1e-10 in x, or to a quarter of what is uncertain of epsilon. `None` if even
-    /// `safe` does not keep the budget.
+    /// logarithm), to the slack in epsilon or 1e-10 in x. `None` if even `safe` does not keep the budget.
     pub(super) fn boldest(&self, safe: f64, bold: f64, start: f64) -> Result<Option<(f64, Certified)>>
     where
         E: Fn(f64) -> Result<Composition>,
@@ -106,7 +91,7 @@ impl<'a, E> Question<'a, E> {
         for round in 0..200 {
             let (mut cost, settled) = self.decided(x, width)?;
             let mut keeps = cost.upper <= self.budget.epsilon;
-            let near = cost.upper >= self.budget.epsilon * (1.0 - self.slack().max(uncertain(&cost)));
+            let near = cost.upper >= self.budget.epsilon * (1.0 - self.slack());
             if keeps && !settled && (near || x == bold) {
                 cost = self.cost(x)?;
                 keeps = cost.upper <= self.budget.epsilon;
@@ -127,8 +112,7 @@ impl<'a, E> Question<'a, E> {
             width = (0.1 * point.excess.abs()).clamp(DEFAULT_RELATIVE_WIDTH, ROUGH);
             x = match (kept, broken) {
                 (Some(kept), Some(broken)) => {
-                    // Epsilon changes by about as much as the parameter, or more.
-                    if (kept.at - broken.at).abs() < uncertain(&cost).max(1e-10) {
+                    if (kept.at - broken.at).abs() < 1e-10 {
                         break;
                     }
                     // A secant, or the middle where secants have not halved the bracket in three rounds.
