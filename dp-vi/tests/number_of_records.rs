@@ -5,8 +5,8 @@ use dp_accountant::{Budget, Ledger, Relation};
 use dp_sampler::{BallsInBins, FullBatch, Poisson, Seed, Subsampling};
 use dp_vi::guides::AutoNormal;
 use dp_vi::{
-    Checkpoint, Clipping, DpVi, PrivacyNoise, PrivateGradient, PrivateStart, Progress, Quantile,
-    RecordWeights, Sensitive,
+    Checkpoint, Clipping, DpVi, PrivacyNoise, PrivacyReport, PrivateGradient, PrivateStart, Progress,
+    Quantile, RecordWeights, Sensitive,
 };
 use ndarray::{Array1, Array2};
 use ppl_core::{Column, Graph, Record, RecordGradient, Records};
@@ -56,6 +56,13 @@ fn settings() -> Vec<(&'static str, Set)> {
     ]
 }
 
+/// A statement without the norm that clipping ended with, which has noise as all that follows from gradients.
+fn noiseless(report: &PrivacyReport) -> PrivacyReport {
+    let mut report = report.clone();
+    report.last_clip_norm = None;
+    report
+}
+
 /// Everything that a run tells without noise, line by line: plan, report, debits, progress, what a
 /// step-by-step run answers, and a checkpoint's settings. Not its posterior and what follows from it.
 fn told<S: Subsampling>(run: &dyn Fn() -> DpVi<Written, AutoNormal, S>, count: usize) -> String {
@@ -67,7 +74,7 @@ fn told<S: Subsampling>(run: &dyn Fn() -> DpVi<Written, AutoNormal, S>, count: u
 
     let mut ledger = Ledger::new(Budget { epsilon: 5.0, ..BUDGET }).unwrap();
     let fit = run().fit_from(&data, &mut ledger).unwrap();
-    let report = fit.privacy();
+    let report = &noiseless(fit.privacy());
     let json = serde_json::to_string_pretty(report).unwrap();
     lines.extend([report.to_string(), format!("{report:?}"), json, format!("{:?}", report.attack_success())]);
     #[cfg(feature = "json")]
@@ -77,7 +84,7 @@ fn told<S: Subsampling>(run: &dyn Fn() -> DpVi<Written, AutoNormal, S>, count: u
     lines.push(format!("{:?}", fit.posterior().mean("w").unwrap().shape()));
 
     // With a secret seed, which prints another statement.
-    lines.extend([secret.privacy().to_string(), format!("{:?}", secret.privacy().is_private())]);
+    lines.extend([noiseless(secret.privacy()).to_string(), format!("{:?}", secret.privacy().is_private())]);
 
     // Stopped, and from a checkpoint.
     let (seen, path) = (Rc::new(RefCell::new(Vec::new())), folder.file("run"));
@@ -87,7 +94,7 @@ fn told<S: Subsampling>(run: &dyn Fn() -> DpVi<Written, AutoNormal, S>, count: u
         if done < 2 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     };
     let stopped = run().checkpoint(&path, 2).on_progress(stop).fit(&data).unwrap();
-    lines.extend([stopped.privacy().to_string(), format!("{:?}", seen.borrow())]);
+    lines.extend([noiseless(stopped.privacy()).to_string(), format!("{:?}", seen.borrow())]);
     let stored = Checkpoint::read(&path).unwrap();
     lines.push(format!("{} {} {} {}", stored.done(), stored.paid(), stored.is_secret(), stored.settings()));
 
@@ -97,7 +104,7 @@ fn told<S: Subsampling>(run: &dyn Fn() -> DpVi<Written, AutoNormal, S>, count: u
         lines.push(format!("{} {} {}", training.done(), training.steps(), training.left()));
         training.step().unwrap();
     }
-    lines.push(training.finish().unwrap().privacy().to_string());
+    lines.push(noiseless(training.finish().unwrap().privacy()).to_string());
     lines.join("\n")
 }
 
