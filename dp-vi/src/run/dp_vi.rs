@@ -391,20 +391,21 @@ impl<M, G, S> DpVi<M, G, S> {
     /// use dp_accountant::{Budget, Relation};
     /// use dp_vi::guides::AutoLaplace;
     /// use dp_vi::{Correction, DpVi};
-    /// use ppl_core::{Ctx, Schema, Shape};
+    /// use ppl_core::{Ctx, Distribution, Schema, Shape};
     /// use ppl_distributions::Normal;
     ///
-    /// let model = |ctx: &mut Ctx<'_>| {
+    /// fn model(ctx: &mut Ctx<'_>) -> ppl_core::Result<()> {
     ///     let w = ctx.sample("w", Normal::new(0.0, 2.0).iid(4))?;
     ///     ctx.each_record(|ctx, record| ctx.observe("y", Normal::new(record.get("x")?.dot(w), 0.5), record.get("y")?))
-    /// };
+    /// }
+    ///
     /// let plan = DpVi::new(model, AutoLaplace::new())
     ///     .budget(Budget { epsilon: 1.0, delta: 1e-6, relation: Relation::AddRemove })
     ///     .correction(Correction::Full)
     ///     .curvature_norm(4.0 / 0.25)
     ///     .plan(&Schema::new([("x", Shape::from(4)), ("y", Shape::scalar())])?)?;
     /// assert!(plan.curvature.is_some_and(|curvature| !curvature.by_scores && curvature.clip_norm == 16.0));
-    /// # Ok::<(), dp_vi::Error>(())
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
     pub fn curvature_norm(mut self, norm: f64) -> Self {
