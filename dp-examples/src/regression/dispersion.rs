@@ -16,7 +16,7 @@
 //! Poisson regressions have no dispersion, and `m₁` alone is released for them: a fit begins at it, and the noise of gradients and
 //! curvature is chosen for counts of about it.
 
-use dp_accountant::{Event, Mechanism, Purse, Sampling};
+use dp_accountant::Purse;
 use dp_sampler::Seed;
 use dp_vi::summaries::Summaries;
 use dp_vi::{Release, Sensitive};
@@ -24,7 +24,7 @@ use ndarray::{Array1, Array2, array};
 use ppl_core::Records;
 
 use super::family::Family;
-use super::nuisance::drawn;
+use super::nuisance::{self, drawn};
 use crate::whitening::Whitening;
 
 /// Shares of the budget, in which Gaussian releases add up: logarithms of counts, counts, their squares, and squares of
@@ -48,7 +48,7 @@ const CUT: f64 = 5.0;
 /// The dispersion of counts of a Poisson distribution, which have none.
 const NONE: f64 = 1e15;
 
-/// The dispersions that are told apart: counts of more than 1,000 are as those of a Poisson distribution.
+/// The dispersions that are estimated. Above 1,000 the variance of counts is close to that of a Poisson distribution.
 const RANGE: (f64, f64) = (0.05, 1000.0);
 
 /// The columns of the outcome alone, and of residuals.
@@ -77,11 +77,7 @@ pub(super) fn left(family: Family) -> f64 {
 
 /// What is released beside the whitening, for a noise multiplier of a single release for all of the budget.
 pub(super) fn releases(family: Family, single: f64) -> dp_vi::Result<Vec<Release>> {
-    let one = |(what, share): (&'static str, &f64)| {
-        let mechanism = Mechanism::Gaussian { noise_multiplier: single / share.sqrt() };
-        Ok(Release::new(what, Event::new(mechanism, Sampling::None)?, 1))
-    };
-    NAMES.into_iter().zip(shares(family)).map(one).collect()
+    nuisance::releases(&NAMES, shares(family), single)
 }
 
 /// `√(ln(1 + y)/ln(1 + h))`, `√y` and `y` for counts of at most `h`: their squares are what is summed.

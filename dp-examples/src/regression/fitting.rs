@@ -181,13 +181,14 @@ pub struct PrivateFit<'a> {
 impl PrivateFit<'_> {
     /// Fits it, from a purse where others share it, and shows progress where there is a terminal.
     ///
-    /// Regressions of outcomes that are yes or no, counts of the family `poisson`, ordered categories, and without an
-    /// offset those of the families `gaussian` and `negative-binomial`, of up to 128
-    /// coefficients, without groups and clip norm, are fitted in coordinates in which their columns vary about
-    /// equally ([`Whitening`]): a point at each step, and a normal around the last whose covariance knows of the noise, by a
-    /// release of the curvature or of the scores' second moments. A checkpoint `FILE` has the coordinates beside it, in
-    /// `FILE.whitening`. The σ of `gaussian` and `φ` of `negative-binomial` are found from squares of residuals that are
-    /// released before the steps and after them, and kept in `FILE.nuisance`. Logistic regressions with a clip norm take the same steps in the coordinates of the bounds, with a
+    /// Regressions of up to 128 coefficients without groups and clip norm are fitted in coordinates in which their columns
+    /// vary about equally ([`Whitening`]), where outcomes are yes or no, counts of the family `poisson`, ordered categories, or,
+    /// without an offset, of the families `gaussian` and `negative-binomial`: a point at each step, and a normal around the last
+    /// whose covariance knows of the noise, by a release of the curvature or of the scores' second moments. The σ of `gaussian`,
+    /// the `φ` of `negative-binomial` and the mean of counts without an offset are found from releases of their own. A checkpoint
+    /// `FILE` has the coordinates beside it, in `FILE.whitening`, and these in `FILE.nuisance`.
+    ///
+    /// Logistic regressions with a clip norm take the same steps in the coordinates of the bounds, with a
     /// curvature that is released during the run, too. Other regressions have independent normals as their guide, and a
     /// correction whose curvature is read off the noisy gradients, for up to 64 values.
     ///
@@ -234,6 +235,11 @@ impl PrivateFit<'_> {
             // Of the others the scale or share beside the predictor has scores of a very different size.
             _ => self.plain(&Sensitive::new(records), payer, seed),
         }
+    }
+
+    /// Where checkpoints are left.
+    pub(super) fn checkpoint(&self) -> Option<&Path> {
+        self.settings.checkpoint.as_ref().map(|(path, _)| path.as_path())
     }
 
     fn is_linear(self) -> bool {

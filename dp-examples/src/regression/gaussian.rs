@@ -15,7 +15,7 @@
 //! each with noise, of which one standard deviation is added where a scale is to bound what follows. The posterior of σ is
 //! that given `R`, over a grid.
 
-use dp_accountant::{Event, Mechanism, Purse, Sampling};
+use dp_accountant::Purse;
 use dp_sampler::Seed;
 use dp_vi::summaries::Summaries;
 use dp_vi::{NoiseAware, Release, Sensitive};
@@ -23,7 +23,7 @@ use nalgebra::{DMatrix, DVector};
 use ndarray::Array2;
 use ppl_core::Records;
 
-use super::nuisance::drawn;
+use super::nuisance::{self, drawn};
 use crate::whitening::{Whitening, raise};
 
 /// Shares of the budget, in which Gaussian releases add up: squares of the outcome, second moments of features and
@@ -66,11 +66,7 @@ pub(super) fn left() -> f64 {
 
 /// What is released beside the whitening, for a noise multiplier of a single release for all of the budget.
 pub(super) fn releases(single: f64) -> dp_vi::Result<Vec<Release>> {
-    let one = |(what, share): (&'static str, f64)| {
-        let mechanism = Mechanism::Gaussian { noise_multiplier: single / share.sqrt() };
-        Ok(Release::new(what, Event::new(mechanism, Sampling::None)?, 1))
-    };
-    NAMES.into_iter().zip(SHARES).map(one).collect()
+    nuisance::releases(&NAMES, &SHARES, single)
 }
 
 /// The second moments of these combinations of features and outcome, cut at `largest`, and the noise's standard deviation.

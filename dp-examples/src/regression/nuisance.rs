@@ -1,6 +1,7 @@
 //! What a family has beside its predictor, where it is found apart from the coefficients.
 
-use dp_vi::NoiseAware;
+use dp_accountant::{Event, Mechanism, Sampling};
+use dp_vi::{NoiseAware, Release};
 use ndarray::{Array1, Axis};
 use ppl_core::Values;
 use serde::{Deserialize, Serialize};
@@ -82,6 +83,16 @@ impl Nuisance {
             format!("it holds no scale or dispersion of a regression of {features} coefficients")
         })
     }
+}
+
+/// Releases of the Gaussian mechanism, one by each name, for shares of a budget of which a single release for all of it has
+/// this noise multiplier.
+pub(super) fn releases(names: &[&'static str], shares: &[f64], single: f64) -> dp_vi::Result<Vec<Release>> {
+    let one = |(what, share): (&&'static str, &f64)| {
+        let mechanism = Mechanism::Gaussian { noise_multiplier: single / share.sqrt() };
+        Ok(Release::new(what, Event::new(mechanism, Sampling::None)?, 1))
+    };
+    names.iter().zip(shares).map(one).collect()
 }
 
 /// Points of a distribution whose log density at each is known up to a constant: each part of it once, in an order that has

@@ -62,7 +62,7 @@ impl PrivateFit<'_> {
     ) -> Result<Fitted, Failure> {
         let (features, moments) = self.features(&records)?;
         // Coordinates are those of a checkpoint, which says for which records, model and ledger they are.
-        let checkpoint = self.settings.checkpoint.as_ref().map(|(path, _)| path.as_path());
+        let checkpoint = self.checkpoint();
         let whitening = match checkpoint.filter(|path| path.exists()) {
             Some(path) => self.read(path, features.ncols())?,
             None => {
@@ -101,13 +101,12 @@ impl PrivateFit<'_> {
         let Some(planned) = Whitening::planned(&moments, self.budget)? else {
             return self.plain(&Sensitive::new(records), payer, seed);
         };
-        let both = with_outcome(&features, &records)?;
+        let both = with_outcome(&features, &outcomes(&records)?);
         let scaled = Sensitive::new(
             records.clone().with_column("x", features.clone())?.with_column(gaussian::COLUMN, both)?,
         );
-        let [first, second] = [another_seed(&seed)?, another_seed(&another_seed(&seed)?)?];
-        let third = another_seed(&another_seed(&another_seed(&seed)?)?)?;
-        let checkpoint = self.settings.checkpoint.as_ref().map(|(path, _)| path.as_path());
+        let [first, second, third] = seeds(&seed)?;
+        let checkpoint = self.checkpoint();
         let (whitening, mut scale) = match checkpoint.filter(|path| path.exists()) {
             Some(path) => match self.read_nuisance(path, features.ncols())? {
                 Nuisance::Scale(scale) => (self.read(path, features.ncols())?, scale),
@@ -123,7 +122,7 @@ impl PrivateFit<'_> {
                 let scale = Scale::release(&scaled, &whitening, payer.purse, second)?;
                 if let Some(path) = checkpoint {
                     write_whole(&beside(path), whitening.to_json().as_bytes())?;
-                    write_whole(&nuisance_beside(path), Nuisance::Scale(scale.clone()).to_json().as_bytes())?;
+                    keep(path, &Nuisance::Scale(scale.clone()))?;
                 }
                 (whitening, scale)
             }
@@ -139,7 +138,7 @@ impl PrivateFit<'_> {
         if let (Some(found), None) = (fit.noise_aware(), scale.residuals) {
             scale.release_residuals(&scaled, &whitening, &found.mean, payer.purse, third)?;
             if let Some(path) = checkpoint {
-                write_whole(&nuisance_beside(path), Nuisance::Scale(scale.clone()).to_json().as_bytes())?;
+                keep(path, &Nuisance::Scale(scale.clone()))?;
             }
         }
         let fitted = Fitted::new(fit, Some(whitening), Family::Gaussian).with(Nuisance::Scale(scale));
@@ -157,7 +156,7 @@ impl PrivateFit<'_> {
         let Some(planned) = Whitening::planned(&moments, self.budget)? else {
             return self.plain(&Sensitive::new(records), payer, seed);
         };
-        let counts: Array1<f64> = records.column(records.schema().find("y")?.0).numbers().collect();
+        let counts = outcomes(&records)?;
         let high = self.specification.outcome.high.max(1.0);
         let scaled = Sensitive::new(
             records
@@ -165,9 +164,8 @@ impl PrivateFit<'_> {
                 .with_column("x", features.clone())?
                 .with_column(dispersion::COLUMN, dispersion::outcomes(&counts, high))?,
         );
-        let [first, second] = [another_seed(&seed)?, another_seed(&another_seed(&seed)?)?];
-        let third = another_seed(&another_seed(&another_seed(&seed)?)?)?;
-        let checkpoint = self.settings.checkpoint.as_ref().map(|(path, _)| path.as_path());
+        let [first, second, third] = seeds(&seed)?;
+        let checkpoint = self.checkpoint();
         let (whitening, mut found) = match checkpoint.filter(|path| path.exists()) {
             Some(path) => match self.read_nuisance(path, features.ncols())? {
                 Nuisance::Dispersion(found) => (self.read(path, features.ncols())?, found),
@@ -183,8 +181,7 @@ impl PrivateFit<'_> {
                 let found = Dispersion::release(&scaled, at, payer.purse, second)?;
                 if let Some(path) = checkpoint {
                     write_whole(&beside(path), whitening.to_json().as_bytes())?;
-                    let text = Nuisance::Dispersion(found.clone()).to_json();
-                    write_whole(&nuisance_beside(path), text.as_bytes())?;
+                    keep(path, &Nuisance::Dispersion(found.clone()))?;
                 }
                 (whitening, found)
             }
@@ -203,8 +200,7 @@ impl PrivateFit<'_> {
             let parts = Sensitive::new(Records::from_columns([(dispersion::COLUMN, Column::from(parts))])?);
             found.release_residuals(&parts, &whitening, payer.purse, third)?;
             if let Some(path) = checkpoint {
-                let text = Nuisance::Dispersion(found.clone()).to_json();
-                write_whole(&nuisance_beside(path), text.as_bytes())?;
+                keep(path, &Nuisance::Dispersion(found.clone()))?;
             }
         }
         let fitted = Fitted::new(fit, Some(whitening), family).with(Nuisance::Dispersion(found));
@@ -304,13 +300,30 @@ impl PrivateFit<'_> {
     }
 }
 
+/// The outcomes.
+fn outcomes(records: &Records) -> ppl_core::Result<Array1<f64>> {
+    Ok(records.column(records.schema().find("y")?.0).numbers().collect())
+}
+
 /// Features and the outcome.
-fn with_outcome(features: &Array2<f64>, records: &Records) -> Result<Array2<f64>, Failure> {
-    let outcome: Array1<f64> = records.column(records.schema().find("y")?.0).numbers().collect();
+fn with_outcome(features: &Array2<f64>, outcomes: &Array1<f64>) -> Array2<f64> {
     let mut both = Array2::zeros((features.nrows(), features.ncols() + 1));
     both.slice_mut(ndarray::s![.., ..features.ncols()]).assign(features);
-    both.column_mut(features.ncols()).assign(&outcome);
-    Ok(both)
+    both.column_mut(features.ncols()).assign(outcomes);
+    both
+}
+
+/// Seeds of the coordinates, and of what is released before the steps and after them.
+fn seeds(seed: &Seed) -> dp_sampler::Result<[Seed; 3]> {
+    let first = another_seed(seed)?;
+    let second = another_seed(&first)?;
+    let third = another_seed(&second)?;
+    Ok([first, second, third])
+}
+
+/// Writes what was released of a scale or dispersion beside a checkpoint.
+fn keep(checkpoint: &Path, nuisance: &Nuisance) -> crate::Result<()> {
+    write_whole(&nuisance_beside(checkpoint), nuisance.to_json().as_bytes())
 }
 
 /// A run that goes on with what was found for another family.

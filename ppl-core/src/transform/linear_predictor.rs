@@ -66,11 +66,7 @@ pub struct Softplus<'g> {
 /// failed.
 #[track_caller]
 pub fn linear_predictor<'g>(value: Var<'g>, frontier: &[Var<'g>]) -> Result<Option<LinearPredictor<'g>>> {
-    require_per_record_scalar(value)?;
-    value.graph().check()?;
-    for array in frontier {
-        array.require_on(value.graph(), "linear predictor")?;
-    }
+    check(value, frontier, "linear predictor")?;
     let active = depends(value, frontier);
     let graph = value.graph();
     let one = value.constant(1.0);
@@ -113,8 +109,7 @@ pub fn linear_predictor<'g>(value: Var<'g>, frontier: &[Var<'g>]) -> Result<Opti
     // A softplus of a softplus is bounded too, and not of this form.
     let softplus = if let [one] = found[..] { Some(one) } else { None };
     let design = gradient(here, frontier)?;
-    let constant = |array: &Var<'g>| !depends(*array, frontier)[array.id() as usize];
-    let linear = design.iter().all(constant) && constant(&slope_bound);
+    let linear = design.iter().chain([&slope_bound]).all(|array| is_constant(*array, frontier));
     Ok(linear.then_some(LinearPredictor { predictor: here, slope_bound, design, softplus }))
 }
 
@@ -161,11 +156,7 @@ pub struct ScalarPredictor<'g> {
 /// failed.
 #[track_caller]
 pub fn scalar_predictor<'g>(value: Var<'g>, frontier: &[Var<'g>]) -> Result<Option<ScalarPredictor<'g>>> {
-    require_per_record_scalar(value)?;
-    value.graph().check()?;
-    for array in frontier {
-        array.require_on(value.graph(), "scalar predictor")?;
-    }
+    check(value, frontier, "scalar predictor")?;
     let active = depends(value, frontier);
     if !active[value.id() as usize] {
         return Ok(None);
@@ -178,7 +169,7 @@ pub fn scalar_predictor<'g>(value: Var<'g>, frontier: &[Var<'g>]) -> Result<Opti
         if open.is_empty() && here.shape().elements() == 1 {
             let here = here.reshape(());
             let design = gradient(here, frontier)?;
-            if design.iter().all(|array| !depends(*array, frontier)[array.id() as usize]) {
+            if design.iter().all(|array| is_constant(*array, frontier)) {
                 return Ok(Some(ScalarPredictor { predictor: here, design }));
             }
         }
@@ -187,6 +178,23 @@ pub fn scalar_predictor<'g>(value: Var<'g>, frontier: &[Var<'g>]) -> Result<Opti
         }
     }
     Ok(None)
+}
+
+/// What is asked of the value and the arrays of a transformation of this name.
+#[track_caller]
+fn check<'g>(value: Var<'g>, frontier: &[Var<'g>], what: &'static str) -> Result<()> {
+    require_per_record_scalar(value)?;
+    value.graph().check()?;
+    // Not a closure, which would hide the caller's place.
+    for array in frontier {
+        array.require_on(value.graph(), what)?;
+    }
+    Ok(())
+}
+
+/// Whether a value depends on none of the arrays.
+fn is_constant(value: Var<'_>, arrays: &[Var<'_>]) -> bool {
+    !depends(value, arrays)[value.id() as usize]
 }
 
 /// Which of the operations up to `last` depend on one of the arrays.
