@@ -4,7 +4,7 @@ use super::augment::LEAST;
 use super::local::Local;
 use crate::base::Result;
 use crate::math::digamma;
-use crate::model::{Site, SiteKind, Statistic, Trace};
+use crate::model::{Constraint, Site, SiteKind, Statistic, Trace};
 use crate::op::{Input, Op};
 use crate::program::Program;
 use crate::record_gradient::MixedWords;
@@ -48,6 +48,8 @@ pub(super) fn words<'g>(
         let chances = own.site.value.dot(site.value);
         let occurs = counts.greater(0.0);
         let formula = counts.max(0.0).dot(occurs.select(chances, 1.0).log());
+        let Some(outside) = Constraint::NonNegativeInteger.outside(counts) else { continue };
+        let formula = outside.sum_axis(0).select(f64::NEG_INFINITY, formula);
         if !Program::new(graph, &[formula])?.same_as(&program) {
             continue;
         }

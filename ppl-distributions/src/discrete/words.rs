@@ -11,8 +11,9 @@ use ppl_core::{Constraint, Distribution, Error, Noise, Parameter, Result, Shape,
 /// `θ` are `K` weights of topics, `β` is `K × V`: each topic's distribution over the vocabulary. A value is the vector
 /// of `V` counts. This is latent Dirichlet allocation with the topic of each word summed out.
 ///
-/// A count of 0 adds nothing, whatever the word's probability, and so does a negative one, which is outside the
-/// support. How many words there are is not part of the law, so there are no draws.
+/// A count of 0 adds nothing, whatever the word's probability. Vectors with something else than counts, such as a
+/// negative number or a fraction, are outside the support: −∞. How many words there are is not part of the law, so
+/// there are no draws.
 ///
 /// ```
 /// use ppl_core::{Distribution, ExecutionPlan, Graph, Program};
@@ -83,7 +84,12 @@ impl<'g> Distribution<'g> for Words<'g> {
         let probs = self.weights.on(graph).dot(self.topics.on(graph));
         // Where there are no words the logarithm is of 1, so that no derivative of ln 0 is multiplied by 0.
         let occurs = value.greater(0.0);
-        value.max(0.0).dot(occurs.select(probs, 1.0).log())
+        let log_prob = value.max(0.0).dot(occurs.select(probs, 1.0).log());
+        let last = value.shape().rank().saturating_sub(1);
+        match self.support().outside(value) {
+            Some(outside) => outside.sum_axis(last).select(f64::NEG_INFINITY, log_prob),
+            None => log_prob,
+        }
     }
 
     fn draw(&self, _prefix: &Shape, _noise: &mut Noise<'g>) -> Result<Var<'g>> {

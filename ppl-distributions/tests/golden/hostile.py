@@ -188,6 +188,14 @@ def dirichlet(*v):
     return mp.loggamma(mp.fsum(a)) + mp.fsum((c - 1) * mp.log(t) - mp.loggamma(c) for c, t in zip(a, x))
 
 
+def words(*v):
+    weights, topics, counts = v[:2], (v[2:5], v[5:8]), v[8:]
+    if not all(is_count(n) and n < INF for n in counts):
+        return -INF
+    mixed = [mp.fsum(w * topic[i] for w, topic in zip(weights, topics)) for i in range(3)]
+    return mp.fsum(xlogy(n, q) for n, q in zip(counts, mixed))
+
+
 def categorical(*v):
     w, k = v[:-1], v[-1]
     if not is_count(k) or k >= len(w):
@@ -590,6 +598,12 @@ LAWS |= {
     "logit_normal": (between(zero, lambda *p: mp.mpf(1), logit_normal, (False, False)), each({M: [(0.5, 1.5)], X: [(-40.0, 2.0), (0.0, 1e4), (3.0, 1e-6)]}, {M: [0.25, 0.5, 0.75], T: [1e-20, 0.9999], E: [-0.25, 1.5]}), "smooth"),
     "multivariate_normal_covariance": (by_covariance, where({M: [(1.5, 0.25, 0.75)], X: [(1e-12, 0.0, 1e12), (1e6, 1e3, 2.0)]}, lambda *p: {M: [(0.25, 1.0)], T: [(1e6, -1e6)]}), "smooth"),
     "multivariate_normal_precision": (by_precision, where({M: [(1.5, 0.25, 0.75)], X: [(1e-12, 0.0, 1e12), (1e6, 1e3, 2.0)]}, lambda *p: {M: [(0.25, 1.0)], T: [(1e6, -1e6)]}), "smooth"),
+    "words": (words, where({M: [(0.25, 0.75, 0.5, 0.25, 0.25, 0.125, 0.25, 0.625), (0.5, 0.5, 0.25, 0.25, 0.5, 0.5, 0.5, 0.0)],
+                            X: [(1e-30, 1.0, 0.5, 0.25, 0.25, 0.0, 2**-20, 1 - 2**-20), (0.5, 0.5, 1e-35, 0.5, 0.5, 1e-30, 1.0, 1e-20)]},
+                           lambda *p: {M: [(2.0, 1.0, 3.0), (0.0, 0.0, 5.0)], T: [(0.0, 0.0, 0.0), (1e6, 2.0, 3e5)],
+                                       E: [(-1.0, 1.0, 2.0), (0.5, 1.0, 0.0), (INF, 1.0, 2.0)]}), range(8)),
+    "improper_uniform": (lambda x, y: mp.mpf(0) if min(x, y) > 0 else -INF,
+                         where({M: [()]}, lambda: {M: [(1.5, 0.25)], T: [(1e-30, 1e30)], E: [(0.0, 1.0), (1.0, -2.0)]}), "smooth"),
     "delta": (lambda v, x: mp.mpf(0) if x == v else -INF, each({M: [(1.5,)], X: [(1e12,)]}, {E: [1.5, 1e12, -1.0]}), ()),
 }
 
