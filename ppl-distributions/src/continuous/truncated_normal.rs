@@ -109,12 +109,16 @@ impl<'g> TruncatedNormal<'g> {
     /// lies between the bounds.
     #[track_caller]
     fn distance(&self, seen: &Seen<'g>, value: Var<'g>) -> Var<'g> {
+        // Shared bounds have one end and one direction for all values.
         let graph = value.graph();
-        let (scale, z) = (self.scale.on(graph), self.standardised(value));
-        let above = || (value - self.bounds.low.on(graph)) / scale;
-        let below = || (self.bounds.high.on(graph) - value) / scale;
-        let from_high = if self.bounds.open_above() { z } else { seen.left.select(below(), z) };
-        if self.bounds.open_below() { from_high } else { seen.right.select(above(), from_high) }
+        let (loc, scale) = (self.loc.on(graph), self.scale.on(graph));
+        let (end, upwards) = if self.bounds.open_above() {
+            (loc, scale)
+        } else {
+            (seen.left.select(self.bounds.high, loc), seen.left.select(-scale, scale))
+        };
+        let end = if self.bounds.open_below() { end } else { seen.right.select(self.bounds.low, end) };
+        (value - end) / upwards
     }
 
     /// The log density at a value between the bounds.

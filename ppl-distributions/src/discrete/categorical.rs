@@ -4,7 +4,7 @@ use crate::KullbackLeibler;
 use crate::family::CategoricalFamily;
 use crate::shared::arrays::{column, constants, counting, last, leading, sum_last};
 use crate::shared::categories::{likeliest, skewness_of};
-use crate::shared::support::within;
+use crate::shared::support::only_within;
 use ppl_core::model::ExponentialFamily;
 use ppl_core::{
     Constraint, Distribution, Error, Graph, Noise, NoiseKind, Parameter, Result, Shape, Source, Value, Var,
@@ -150,13 +150,15 @@ impl<'g> Distribution<'g> for Categorical<'g> {
 
     #[track_caller]
     fn log_prob(&self, value: Var<'g>) -> Var<'g> {
-        within(Distribution::support(self), value, 0.0, |value| {
-            if self.logarithmic {
-                self.chosen(value) - self.weights.on(value.graph()).log_sum_exp_axis(self.axis())
-            } else {
-                self.chosen(value).log()
-            }
-        })
+        // What is chosen outside is NaN, and without a derivative.
+        let weights = self.weights.on(value.graph());
+        let log_prob = match (self.logarithmic, leading(&weights.shape(), 1).is_scalar()) {
+            // Once for all values.
+            (true, true) => (weights - weights.log_sum_exp_axis(self.axis())).gather(value),
+            (true, false) => self.chosen(value) - weights.log_sum_exp_axis(self.axis()),
+            (false, _) => self.chosen(value).log(),
+        };
+        only_within(Distribution::support(self), value, log_prob)
     }
 
     fn draw(&self, prefix: &Shape, noise: &mut Noise<'g>) -> Result<Var<'g>> {
