@@ -1,11 +1,12 @@
-"""How often intervals of Gaussian regressions hold planted coefficients and sigma, on made-up designs of many kinds.
+"""How often intervals of regressions hold planted coefficients and what the family has beside them, on made-up designs of many kinds.
 
     cargo build --release -p dp-examples --bin fit
-    python dp-examples/peers/designs.py --epsilons 0.3,1,3,10 --runs 20
+    python dp-examples/peers/designs.py --family gaussian --epsilons 0.3,1,3,10 --runs 20
 
 Each run draws a table, an intercept and slopes anew, and fits them by the program `fit` at delta 1e-6 under add/remove. Printed are the share held by
 90 % intervals, over all coefficients and of the worst; the root mean square of (mean - truth) over the stated standard deviation; the median standard
-deviation; and for sigma the share held, mean and standard deviation over the truth (the root mean square of residuals).
+deviation; and for sigma (nu, or the share of zeros) the share held, mean and standard deviation over the truth (the root mean square of residuals of
+gaussian).
 
 Needs numpy.
 """
@@ -41,9 +42,39 @@ def designs(rng):
     yield "3,000 x 4, spread grows with a column", lambda: columns(rng, 3000, 4, 0.2), 0.1, "uneven"
 
 
+def student_designs(rng):
+    """Likewise for Student's t: the kind is nu, or its prior."""
+    yield "3,000 x 4, nu 3", lambda: columns(rng, 3000, 4, 0.2), 0.1, 3.0
+    yield "3,000 x 4, nu 1.5", lambda: columns(rng, 3000, 4, 0.2), 0.03, 1.5
+    yield "3,000 x 4, nu 30", lambda: columns(rng, 3000, 4, 0.2), 0.1, 30.0
+    yield "20,000 x 20, nu 4", lambda: columns(rng, 20000, 20, 0.3), 0.15, 4.0
+    yield "3,000 x 4, nu as of its prior", lambda: columns(rng, 3000, 4, 0.2), 0.04, "prior"
+    yield "600 x 3, nu 5", lambda: columns(rng, 600, 3, 0.2), 0.15, 5.0
+    yield "3,000 x 6, correlation .95, nu 4", lambda: columns(rng, 3000, 6, 0.95), 0.1, 4.0
+    yield "3,000 x 4, bounds 10 times too wide, nu 4", lambda: columns(rng, 3000, 4, 0.2) * 0.1 + 0.5, 0.02, 4.0
+    rare = lambda: np.where(rng.random(3000) < 0.003, 1.0, -1.0)
+    yield "3,000 x 4, one of nine records, nu 4", lambda: np.c_[columns(rng, 3000, 3, 0.2), rare()], 0.1, 4.0
+
+
+def zero_designs(rng):
+    """Likewise for counts with more zeros: logarithm of the mean, and share of zeros."""
+    few = lambda: columns(rng, 3000, 4, 0.2)
+    yield "3,000 x 4, mean 3, zeros .3", few, np.log(3), 0.3
+    yield "3,000 x 4, mean 3, zeros .05", few, np.log(3), 0.05
+    yield "3,000 x 4, mean 10, zeros .7", few, np.log(10), 0.7
+    yield "3,000 x 4, mean .7, zeros .3", few, np.log(0.7), 0.3
+    yield "20,000 x 20, mean 2, zeros .4", lambda: columns(rng, 20000, 20, 0.3), np.log(2), 0.4
+    yield "3,000 x 6, correlation .95, mean 3, zeros .3", lambda: columns(rng, 3000, 6, 0.95), np.log(3), 0.3
+    yield "600 x 3, mean 3, zeros .3", lambda: columns(rng, 600, 3, 0.2), np.log(3), 0.3
+
+
 def residuals(rng, x, scale, kind):
-    """Residuals, and the root of their mean square."""
+    """Residuals, and the root of their mean square, or nu."""
     records = len(x)
+    if kind == "prior":
+        kind = max(rng.gamma(2, 10), 0.6)
+    if isinstance(kind, float):
+        return scale * rng.standard_t(kind, records), kind
     if kind == "heavy":
         return scale * rng.standard_t(3, records) / np.sqrt(3), scale
     spread = scale * np.sqrt(0.2 + 8 * x[:, 0] ** 2) if kind == "uneven" else np.full(records, scale)
@@ -54,25 +85,38 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--epsilons", default="0.3,1,3,10")
     parser.add_argument("--runs", type=int, default=20)
+    parser.add_argument("--family", choices=["gaussian", "student", "zero-inflated-poisson"], default="gaussian")
     parser.add_argument("--seed", type=int, default=5)
+    parser.add_argument("--designs", default="", help="a part of their names")
     parser.add_argument("--program", default="target/release/fit")
     arguments = parser.parse_args()
     rng = np.random.default_rng(arguments.seed)
     with tempfile.TemporaryDirectory() as folder:
         at = lambda name: os.path.join(folder, name)
-        for design, make, scale, kind in designs(rng):
+        made = {"gaussian": designs, "student": student_designs, "zero-inflated-poisson": zero_designs}[arguments.family]
+        other = {"gaussian": "sigma", "student": "nu", "zero-inflated-poisson": "zeros"}[arguments.family]
+        counts = other == "zeros"
+        for design, make, scale, kind in made(rng):
+            if arguments.designs not in design:
+                continue
             for epsilon in arguments.epsilons.split(","):
                 held, zs, deviations, sigmas = [], [], [], []
                 for run in range(arguments.runs):
                     x = make()
                     names = [f"x{j}" for j in range(x.shape[1])]
                     truth = np.r_[rng.normal(0, 0.2), rng.normal(0, 0.25 / np.sqrt(len(names)), len(names))]
-                    left, sigma = residuals(rng, x, scale, kind)
-                    y = np.clip(truth[0] + x @ truth[1:] + left, -1, 1)
+                    if counts:
+                        truth = np.r_[scale + truth[0], 4 * truth[1:]]
+                        y, sigma = rng.poisson(np.exp(truth[0] + x @ truth[1:])) * (rng.random(len(x)) >= kind), kind
+                        y = np.minimum(y, 100)
+                    else:
+                        left, sigma = residuals(rng, x, scale, kind)
+                        y = np.clip(truth[0] + x @ truth[1:] + left, -1, 1)
                     np.savetxt(at("t.csv"), np.c_[x, y], delimiter=",", header=",".join(names + ["y"]), comments="")
                     with open(at("s.toml"), "w") as file:
-                        file.writelines(f"{name} = [-1, 1]\n" for name in names + ["y"])
-                    subprocess.run([arguments.program, "y ~ .", at("t.csv"), "--schema", at("s.toml"), "--family", "gaussian", "--epsilon", epsilon, "--delta", "1e-6",
+                        file.writelines(f"{name} = [-1, 1]\n" for name in names)
+                        file.write("y = [0, 100]\n" if counts else "y = [-1, 1]\n")
+                    subprocess.run([arguments.program, "y ~ .", at("t.csv"), "--schema", at("s.toml"), "--family", arguments.family, "--epsilon", epsilon, "--delta", "1e-6",
                                     "--test-seed-not-private", str(run), "--model", at("m.json")], check=True, capture_output=True)
                     with open(at("m.json")) as file:
                         draws = json.load(file)["draws"]
@@ -81,12 +125,12 @@ def main():
                     held.append((low <= truth) & (truth <= high))
                     zs.append(((found.mean(axis=0) - truth) / found.std(axis=0)) ** 2)
                     deviations.append(found.std(axis=0))
-                    of = np.array(dict(draws["more"])["sigma"])
+                    of = np.array(dict(draws["more"])[other])
                     low, high = np.quantile(of, [0.05, 0.95])
                     sigmas.append((low <= sigma <= high, of.mean() / sigma, of.std() / sigma))
                 share, sigma = np.mean(held, axis=0), np.mean(sigmas, axis=0)
                 print(f"{design:38} epsilon {epsilon:4} held {share.mean():.2f}, worst {share.min():.2f}; z {np.sqrt(np.mean(zs)):.2f}; sd {np.median(deviations):.4f}; "
-                      f"sigma held {sigma[0]:.2f}, mean {sigma[1]:.2f}, sd {sigma[2]:.2f}", flush=True)
+                      f"{other} held {sigma[0]:.2f}, mean {sigma[1]:.2f}, sd {sigma[2]:.2f}", flush=True)
 
 
 if __name__ == "__main__":

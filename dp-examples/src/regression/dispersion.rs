@@ -21,10 +21,10 @@ use dp_sampler::Seed;
 use dp_vi::summaries::Summaries;
 use dp_vi::{Release, Sensitive};
 use ndarray::{Array1, Array2, array};
-use ppl_core::Records;
+use ppl_core::{Column, Records};
 
 use super::family::Family;
-use super::nuisance::{self, drawn};
+use super::nuisance::{self, Given, Seen, drawn};
 use crate::whitening::Whitening;
 
 /// Shares of the budget, in which Gaussian releases add up: logarithms of counts, counts, their squares, and squares of
@@ -52,7 +52,7 @@ const NONE: f64 = 1e15;
 const RANGE: (f64, f64) = (0.05, 1000.0);
 
 /// The columns of the outcome alone, and of residuals.
-pub(super) const COLUMN: &str = "z";
+const COLUMN: &str = "z";
 
 /// A dispersion found before the fit, and what is found after it.
 #[derive(Debug, Clone, PartialEq)]
@@ -71,17 +71,17 @@ fn shares(family: Family) -> &'static [f64] {
 }
 
 /// The share of the budget that is left for a fit.
-pub(super) fn left(family: Family) -> f64 {
+fn left(family: Family) -> f64 {
     Whitening::left() - shares(family).iter().sum::<f64>()
 }
 
 /// What is released beside the whitening, for a noise multiplier of a single release for all of the budget.
-pub(super) fn releases(family: Family, single: f64) -> dp_vi::Result<Vec<Release>> {
+fn releases(family: Family, single: f64) -> dp_vi::Result<Vec<Release>> {
     nuisance::releases(&NAMES, shares(family), single)
 }
 
 /// `√(ln(1 + y)/ln(1 + h))`, `√y` and `y` for counts of at most `h`: their squares are what is summed.
-pub(super) fn outcomes(counts: &Array1<f64>, high: f64) -> Array2<f64> {
+fn outcomes(counts: &Array1<f64>, high: f64) -> Array2<f64> {
     Array2::from_shape_fn((counts.len(), 3), |(i, j)| {
         let count = counts[i].clamp(0.0, high);
         match j {
@@ -100,14 +100,17 @@ impl Dispersion {
 
     /// Releases what a fit begins with, from [`outcomes`].
     pub(super) fn release(
-        records: &Sensitive<Records>,
-        (family, whitening, high): (Family, &Whitening, f64),
+        seen: Seen<'_>,
+        whitening: &Whitening,
         purse: &mut (impl Purse + ?Sized),
         seed: Seed,
     ) -> dp_vi::Result<Self> {
+        let (family, high) = (seen.family, seen.high);
         let noise = SHARES.map(|share| whitening.single() / share.sqrt());
         let count = (whitening.records() as f64).max(1.0);
-        let mut summaries = Summaries::new(records, seed)?;
+        let outcomes = Column::from(outcomes(seen.outcomes, high));
+        let records = Sensitive::new(Records::from_columns([(COLUMN, outcomes)])?);
+        let mut summaries = Summaries::new(&records, seed)?;
         let mut sum = |row: [f64; 3], noise| -> dp_vi::Result<(f64, f64)> {
             let found = summaries.second_moments(COLUMN, array![row].view(), 1.0, noise, purse)?;
             Ok((found.matrix[(0, 0)] / count, found.deviation / count))
@@ -129,8 +132,29 @@ impl Dispersion {
         Ok(Self { mean, phi: phi.clamp(RANGE.0, RANGE.1), sums: None })
     }
 
+    /// How a fit is made.
+    pub(super) fn given(
+        &self,
+        family: Family,
+        whitening: &Whitening,
+        intercept: impl FnOnce(f64) -> Vec<f64>,
+    ) -> dp_vi::Result<Given> {
+        let curvature = self.curvature();
+        Ok(Given {
+            known: vec![self.phi],
+            // Counts begin at their mean, whatever the columns say.
+            start: intercept(self.mean.ln()),
+            releases: releases(family, whitening.single())?,
+            left: left(family),
+            clip: self.cut() * curvature.sqrt(),
+            curvature,
+            peak: curvature,
+            plain_ascent: false,
+        })
+    }
+
     /// The curvature of a record of mean count.
-    pub(super) fn curvature(&self) -> f64 {
+    fn curvature(&self) -> f64 {
         self.mean / (1.0 + self.mean / self.phi)
     }
 
@@ -139,13 +163,13 @@ impl Dispersion {
     ///
     /// Counts are skewed, and what is cut takes from the mean. Of a gamma variable of skewness `s` about `s e^(−2c/s)/2` standard
     /// deviations of the mean lie beyond `c`, with this `c` less than .005 for skewnesses up to 5.
-    pub(super) fn cut(&self) -> f64 {
+    fn cut(&self) -> f64 {
         let variance = self.mean * (1.0 + self.mean / self.phi);
         3.0 + 2.5 * (1.0 + 2.0 * self.mean / self.phi) / variance.sqrt()
     }
 
     /// What is summed of each record, for its predictor.
-    pub(super) fn parts(&self, counts: &Array1<f64>, predictors: &Array1<f64>) -> Array2<f64> {
+    fn parts(&self, counts: &Array1<f64>, predictors: &Array1<f64>) -> Array2<f64> {
         let mut parts = Array2::zeros((counts.len(), 3));
         for ((mut row, y), eta) in parts.rows_mut().into_iter().zip(counts).zip(predictors) {
             let mean = eta.clamp(-20.0, 20.0).exp();
@@ -155,15 +179,17 @@ impl Dispersion {
         parts
     }
 
-    /// Releases the sums of [`parts`](Self::parts).
+    /// Releases the sums of [`parts`](Self::parts) at these coefficients.
     pub(super) fn release_residuals(
         &mut self,
-        records: &Sensitive<Records>,
-        whitening: &Whitening,
+        seen: Seen<'_>,
+        (whitening, mean): (&Whitening, &[f64]),
         purse: &mut (impl Purse + ?Sized),
         seed: Seed,
     ) -> dp_vi::Result<()> {
-        let mut summaries = Summaries::new(records, seed)?;
+        let parts = Column::from(self.parts(seen.outcomes, &seen.predictors(whitening, mean)));
+        let records = Sensitive::new(Records::from_columns([(COLUMN, parts)])?);
+        let mut summaries = Summaries::new(&records, seed)?;
         // In units of a long residual beside a record of mean count.
         let largest = self.cut().powi(2) + 1.0 + self.curvature();
         let scaled = Array2::from_diag_elem(3, largest.sqrt().recip());

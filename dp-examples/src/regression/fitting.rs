@@ -11,6 +11,7 @@ use dp_vi::{Correction, DpVi, DrawScheme, Fit, InitialValues, PrivacyReport, Sen
 use indicatif::{ProgressBar, ProgressStyle};
 use ndarray::{ArrayD, Axis};
 use ppl_core::{Model, Records, Values};
+use ppl_distributions::Normal;
 
 use super::family::Family;
 use super::nuisance::Nuisance;
@@ -65,7 +66,7 @@ impl Fitted {
             Some(_) => statement(&fit),
             None => fit.privacy().clone(),
         };
-        let is_measured = matches!(family, Family::Poisson | Family::Gaussian | Family::NegativeBinomial);
+        let is_measured = !matches!(family, Family::Bernoulli | Family::Ordinal);
         if whitening.is_some() && fit.noise_aware().is_some() && is_measured {
             privacy.intervals = Some(INCLUDE);
         }
@@ -108,7 +109,9 @@ impl Fitted {
         let Some(found) = self.fit.noise_aware() else {
             if let Some(nuisance) = &self.nuisance {
                 let count = posterior::draws_of(specification);
-                draws.insert(nuisance.site().to_owned(), ArrayD::zeros(vec![count]));
+                for site in nuisance.sites() {
+                    draws.insert((*site).to_owned(), ArrayD::zeros(vec![count]));
+                }
             }
             // Where nothing sound follows from the releases, nothing is known beside the prior.
             from_prior(&mut draws, specification, &seed);
@@ -147,14 +150,18 @@ pub(super) fn from_prior(draws: &mut Values, specification: &Specification, seed
     for (which, (site, values)) in draws.iter_mut().enumerate() {
         let noise = GaussianNoise::with_purpose(seed, Purpose::Custom("prior"));
         for (draw, mut row) in values.axis_iter_mut(Axis(0)).enumerate() {
-            let mut standard = vec![0.0; row.len()];
+            let mut standard = vec![0.0; row.len().max(4)];
             noise.fill((draw << 4 | which) as u64, &mut standard);
+            let squares: f64 = standard[..4].iter().map(|z| z * z).sum();
             for ((j, value), z) in row.iter_mut().enumerate().zip(standard) {
                 *value = match site.as_str() {
                     "first_cut" => FIRST_CUT.0 + FIRST_CUT.1 * z,
                     "gaps" => GAP * z.abs(),
                     "sigma" => specification.sigma * z.abs(),
                     "phi" => (1.0 + z).exp(),
+                    // A sum of four squares is a gamma variable of shape 2 and rate 1/2.
+                    "nu" => 5.0 * squares,
+                    "zeros" => Normal::new(0.0, 1.0).cdf(z),
                     _ => {
                         let (mean, scale) = specification.columns[j].prior;
                         mean + scale * z
@@ -222,16 +229,11 @@ impl PrivateFit<'_> {
         seed: Seed,
     ) -> Result<Fitted, Box<dyn StdError>> {
         let is_alone = self.is_linear() && self.settings.clip_norm.is_none() && !self.is_of_bounds();
-        let has_offset = self.specification.offset;
         match self.specification.family {
             // An offset may be as large as it likes, and so may the outcome without it be.
-            Family::Gaussian if is_alone && !has_offset => self.gaussian(records, payer, seed),
-            Family::Poisson | Family::NegativeBinomial if is_alone && !has_offset => {
-                self.counts(records, payer, seed)
-            }
-            Family::Bernoulli | Family::Poisson | Family::Ordinal if is_alone => {
-                self.whitened(records, payer, seed)
-            }
+            Family::Bernoulli | Family::Ordinal if is_alone => self.whitened(records, payer, seed),
+            Family::Poisson if is_alone && self.specification.offset => self.whitened(records, payer, seed),
+            _ if is_alone && !self.specification.offset => self.with_nuisance(records, payer, seed),
             // Of the others the scale or share beside the predictor has scores of a very different size.
             _ => self.plain(&Sensitive::new(records), payer, seed),
         }

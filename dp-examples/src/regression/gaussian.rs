@@ -20,11 +20,11 @@ use dp_sampler::Seed;
 use dp_vi::summaries::Summaries;
 use dp_vi::{NoiseAware, Release, Sensitive};
 use nalgebra::{DMatrix, DVector};
-use ndarray::Array2;
-use ppl_core::Records;
+use ndarray::{Array2, Axis, s};
+use ppl_core::{Column, Records};
 
-use super::nuisance::{self, drawn};
-use crate::whitening::{Whitening, raise};
+use super::nuisance::{self, Given, Seen, drawn, excess};
+use crate::whitening::{Whitening, another_seed, raise};
 
 /// Shares of the budget, in which Gaussian releases add up: squares of the outcome, second moments of features and
 /// outcome, squares of residuals of the first fit, and of the last.
@@ -45,7 +45,15 @@ const NAMES: [&str; 4] = [
 /// Residuals are cut at this many σ, which takes 1e-4 from the mean square of a normal.
 const CUT: f64 = 4.0;
 
-/// The column of features and outcome together.
+/// The clip norm of gradients, in lengths of a gradient of typical features at a residual of one σ. A norm that
+/// followed the gradients would follow those of noise, too: values that noise has moved make the gradients of long rows
+/// longer, and those the noise.
+pub(super) const LONG: f64 = 3.0;
+
+/// The least σ, in half-widths of the outcome's bounds.
+pub(super) const LEAST: f64 = 1e-12;
+
+/// The column of features and outcome together, and of residuals.
 pub(super) const COLUMN: &str = "z";
 
 /// A scale found before the fit, and what is found after it.
@@ -60,12 +68,12 @@ pub(super) struct Scale {
 }
 
 /// The share of the budget that is left for a fit.
-pub(super) fn left() -> f64 {
+fn left() -> f64 {
     Whitening::left() - SHARES.iter().sum::<f64>()
 }
 
 /// What is released beside the whitening, for a noise multiplier of a single release for all of the budget.
-pub(super) fn releases(single: f64) -> dp_vi::Result<Vec<Release>> {
+fn releases(single: f64) -> dp_vi::Result<Vec<Release>> {
     nuisance::releases(&NAMES, &SHARES, single)
 }
 
@@ -85,18 +93,56 @@ fn squares(
 
 /// `Σ min((y − x·b)², cut²)` with noise and its standard deviation, for coefficients in whitened coordinates.
 fn residuals(
-    summaries: &mut Summaries<'_>,
+    seen: Seen<'_>,
     (whitening, whitened): (&Whitening, &[f64]),
     cut: f64,
     noise_multiplier: f64,
-    purse: &mut (impl Purse + ?Sized),
+    (purse, seed): (&mut (impl Purse + ?Sized), Seed),
 ) -> dp_vi::Result<(f64, f64)> {
-    let weights = whitening.weights(whitened);
     // In units of the cut, so that the bound is 1 whatever the outcome's width.
-    let row = |k: usize| weights.get(k).map_or(1.0, |weight| -weight) / cut;
-    let rows = DMatrix::from_fn(1, weights.len() + 1, |_, k| row(k));
-    let (found, deviation) = squares(summaries, &rows, 1.0, noise_multiplier, purse)?;
+    let left =
+        (seen.outcomes - &seen.predictors(whitening, whitened)).mapv(|left| (left / cut).clamp(-1e9, 1e9));
+    let records = Sensitive::new(Records::from_columns([(COLUMN, Column::from(left.insert_axis(Axis(1))))])?);
+    let mut summaries = Summaries::new(&records, seed)?;
+    let (found, deviation) = squares(&mut summaries, &DMatrix::identity(1, 1), 1.0, noise_multiplier, purse)?;
     Ok((found[(0, 0)] * cut * cut, deviation * cut * cut))
+}
+
+/// `b₁` in whitened coordinates and `σ₁`, of noise multipliers of the outcome's squares and of the moments.
+pub(super) fn first_fit(
+    seen: Seen<'_>,
+    whitening: &Whitening,
+    noise: [f64; 2],
+    purse: &mut (impl Purse + ?Sized),
+    seed: Seed,
+) -> dp_vi::Result<(Vec<f64>, f64)> {
+    let (count, features) = ((whitening.records() as f64).max(1.0), whitening.stretched().nrows());
+    let mut both = Array2::zeros((seen.features.nrows(), features + 1));
+    both.slice_mut(s![.., ..features]).assign(seen.features);
+    both.column_mut(features).assign(seen.outcomes);
+    let records = Sensitive::new(Records::from_columns([(COLUMN, Column::from(both))])?);
+    let mut summaries = Summaries::new(&records, seed)?;
+    // An outcome lies between -1 and 1.
+    let outcome = DMatrix::from_fn(1, features + 1, |_, k| f64::from(u8::from(k == features)));
+    let (found, deviation) = squares(&mut summaries, &outcome, 1.0, noise[0], purse)?;
+    let unit = ((found[(0, 0)].max(0.0) + deviation) / count).min(1.0).sqrt();
+    // Both parts of z have a mean square of 1, as far as is known; longer ones keep their weight where the noise of
+    // it is next to nothing.
+    let typical = whitening.typical();
+    let largest = 2.0_f64.max((whitening.length(count, noise[1]) / typical).powi(2));
+    let mut rows = DMatrix::zeros(features + 1, features + 1);
+    rows.view_mut((0, 0), (features, features)).copy_from(&(whitening.stretched() / typical));
+    rows[(features, features)] = 1.0 / unit;
+    let (found, deviation) = squares(&mut summaries, &rows, largest, noise[1], purse)?;
+    let edge = deviation * (2.0 * features as f64).sqrt();
+    let block = found.view((0, 0), (features, features)).into_owned();
+    let inverse = raise(&block, |value| 1.0 / (value.max(0.0) + edge));
+    let slopes = inverse * found.view((0, features), (features, 1));
+    let left = DVector::from_fn(features + 1, |k, _| slopes.get(k).map_or(1.0, |slope| -slope));
+    let (measured, uncertain) =
+        ((left.transpose() * &found * &left)[(0, 0)], left.norm_squared() * deviation);
+    let first = unit * ((measured.max(0.0) + uncertain) / count).sqrt().min(1.0);
+    Ok((slopes.iter().map(|slope| slope * unit / typical).collect(), first))
 }
 
 impl Scale {
@@ -107,60 +153,50 @@ impl Scale {
 
     /// Releases what a fit begins with.
     pub(super) fn release(
-        records: &Sensitive<Records>,
+        seen: Seen<'_>,
         whitening: &Whitening,
         purse: &mut (impl Purse + ?Sized),
         seed: Seed,
     ) -> dp_vi::Result<Self> {
         let noise = SHARES.map(|share| whitening.single() / share.sqrt());
-        let (count, features) = (whitening.records() as f64, whitening.stretched().nrows());
-        let count = count.max(1.0);
-        let mut summaries = Summaries::new(records, seed)?;
-        // An outcome lies between -1 and 1.
-        let outcome = DMatrix::from_fn(1, features + 1, |_, k| f64::from(u8::from(k == features)));
-        let (found, deviation) = squares(&mut summaries, &outcome, 1.0, noise[0], purse)?;
-        let unit = ((found[(0, 0)].max(0.0) + deviation) / count).min(1.0).sqrt();
-        // Both parts of z have a mean square of 1, as far as is known; longer ones keep their weight where the noise of
-        // it is next to nothing.
-        let typical = whitening.typical();
-        let largest = 2.0_f64.max((whitening.length(count, noise[1]) / typical).powi(2));
-        let mut rows = DMatrix::zeros(features + 1, features + 1);
-        rows.view_mut((0, 0), (features, features)).copy_from(&(whitening.stretched() / typical));
-        rows[(features, features)] = 1.0 / unit;
-        let (found, deviation) = squares(&mut summaries, &rows, largest, noise[1], purse)?;
-        let edge = deviation * (2.0 * features as f64).sqrt();
-        let block = found.view((0, 0), (features, features)).into_owned();
-        let inverse = raise(&block, |value| 1.0 / (value.max(0.0) + edge));
-        let slopes = inverse * found.view((0, features), (features, 1));
-        let left = DVector::from_fn(features + 1, |k, _| slopes.get(k).map_or(1.0, |slope| -slope));
-        let (measured, uncertain) =
-            ((left.transpose() * &found * &left)[(0, 0)], left.norm_squared() * deviation);
-        let first = unit * ((measured.max(0.0) + uncertain) / count).sqrt().min(1.0);
-        let start: Vec<f64> = slopes.iter().map(|slope| slope * unit / typical).collect();
-        let (found, deviation) =
-            residuals(&mut summaries, (whitening, &start), CUT * first, noise[2], purse)?;
+        let count = (whitening.records() as f64).max(1.0);
+        let next = another_seed(&seed)?;
+        let (start, first) = first_fit(seen, whitening, [noise[0], noise[1]], purse, seed)?;
+        let (found, deviation) = residuals(seen, (whitening, &start), CUT * first, noise[2], (purse, next))?;
         let second = ((found.max(0.0) + deviation) / count).sqrt();
         let sigma = first.min(second);
-        Ok(match sigma > 1e-12 && start.iter().all(|b| b.is_finite()) {
+        Ok(match sigma > LEAST && start.iter().all(|b| b.is_finite()) {
             true => Self { start, sigma, residuals: None },
             // What has been paid for is paid for. So little is left of an outcome that is next to constant.
-            false => Self { sigma: 1e-12, ..Self::planned(features) },
+            false => Self { sigma: LEAST, ..Self::planned(start.len()) },
+        })
+    }
+
+    /// How a fit is made.
+    pub(super) fn given(&self, whitening: &Whitening) -> dp_vi::Result<Given> {
+        let curvature = self.sigma.powi(-2);
+        Ok(Given {
+            known: vec![self.sigma],
+            start: self.start.clone(),
+            releases: releases(whitening.single())?,
+            left: left(),
+            clip: LONG / self.sigma,
+            curvature,
+            peak: curvature,
+            plain_ascent: true,
         })
     }
 
     /// Releases the squares of residuals at these coefficients.
     pub(super) fn release_residuals(
         &mut self,
-        records: &Sensitive<Records>,
-        whitening: &Whitening,
-        mean: &[f64],
+        seen: Seen<'_>,
+        at: (&Whitening, &[f64]),
         purse: &mut (impl Purse + ?Sized),
         seed: Seed,
     ) -> dp_vi::Result<()> {
-        let mut summaries = Summaries::new(records, seed)?;
-        let noise = whitening.single() / SHARES[3].sqrt();
-        let at = (whitening, mean);
-        self.residuals = Some(residuals(&mut summaries, at, CUT * self.sigma, noise, purse)?);
+        let noise = at.0.single() / SHARES[3].sqrt();
+        self.residuals = Some(residuals(seen, at, CUT * self.sigma, noise, (purse, seed))?);
         Ok(())
     }
 
@@ -184,7 +220,7 @@ impl Scale {
             return (vec![self.sigma; count], vec![1.0; count]);
         };
         let (n, features) = (records as f64, self.start.len() as f64);
-        let more = self.misfit(found).clamp(0.0, 0.5 * measured.max(deviation));
+        let more = (self.sigma.powi(2) * excess(found)).clamp(0.0, 0.5 * measured.max(deviation));
         let freedom = (n - features).max(1.0);
         // Squares of residuals are at most CUT² σ₁² on average; and a σ of a hundredth of it is not told from none.
         let (low, high) = (0.001 * self.sigma, 4.0 * CUT * self.sigma);
@@ -200,18 +236,6 @@ impl Scale {
         let sigma = drawn(&points, &logs, count);
         let factors = sigma.iter().map(|sigma| (sigma / self.sigma).powi(2)).collect();
         (sigma, factors)
-    }
-
-    /// `σ² tr(S (C − C₀))`, for `S = C₀⁻¹ − P₀`.
-    fn misfit(&self, found: &NoiseAware) -> f64 {
-        let n = self.start.len();
-        let Some(shares) = &found.shares else { return 0.0 };
-        let without = DMatrix::from_row_slice(n, n, &shares.covariance_without_noise);
-        let all = DMatrix::from_row_slice(n, n, &found.covariance);
-        let Some(inverse) = without.clone().try_inverse() else { return 0.0 };
-        let prior = DVector::from_iterator(n, shares.prior.iter().map(|sd| sd.powi(-2)));
-        let curvature = inverse - DMatrix::from_diagonal(&prior);
-        self.sigma.powi(2) * (curvature * (all - without)).trace()
     }
 
     /// All of it as numbers: σ, the start, and what was released at last.

@@ -29,7 +29,9 @@ pub mod private_metrics;
 pub mod recovery;
 mod say;
 pub mod specification;
+mod student;
 mod whitened;
+mod zeros;
 
 #[cfg(test)]
 mod tests;

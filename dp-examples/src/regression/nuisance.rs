@@ -1,21 +1,67 @@
-//! What a family has beside its predictor, where it is found apart from the coefficients.
+//! What a family has beside its predictor, where it is found apart from the coefficients: a nuisance value.
 
-use dp_accountant::{Event, Mechanism, Sampling};
+use dp_accountant::{Event, Mechanism, Purse, Sampling};
+use dp_sampler::Seed;
 use dp_vi::{NoiseAware, Release};
-use ndarray::{Array1, Axis};
+use nalgebra::{DMatrix, DVector};
+use ndarray::{Array1, Array2, Axis};
 use ppl_core::Values;
 use serde::{Deserialize, Serialize};
 
 use super::dispersion::Dispersion;
+use super::family::Family;
 use super::gaussian::Scale;
+use super::student::Tails;
+use super::zeros::Zeros;
+use crate::whitening::Whitening;
 
-/// A scale or a dispersion: what was found before a fit with it, and what was released after.
+/// What was found before a fit with it, and what was released after.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Nuisance {
     /// σ of a Gaussian regression.
     Scale(Scale),
-    /// `φ` of a negative binomial one.
+    /// σ and `ν` of a regression with Student's t.
+    Tails(Tails),
+    /// The mean of Poisson counts, or `φ` of negative binomial ones.
     Dispersion(Dispersion),
+    /// `π` of a zero-inflated Poisson regression.
+    Zeros(Zeros),
+}
+
+/// The records of a fit, which a nuisance value is found from. **As sensitive as the file.**
+#[derive(Clone, Copy)]
+pub(super) struct Seen<'a> {
+    pub(super) family: Family,
+    /// In units of their coefficients' priors.
+    pub(super) features: &'a Array2<f64>,
+    pub(super) outcomes: &'a Array1<f64>,
+    /// The largest outcome.
+    pub(super) high: f64,
+}
+
+impl Seen<'_> {
+    /// The predictor of each record, for coefficients in whitened coordinates.
+    pub(super) fn predictors(&self, whitening: &Whitening, whitened: &[f64]) -> Array1<f64> {
+        self.features.dot(&Array1::from(whitening.weights(whitened)))
+    }
+}
+
+/// How a fit is made, given a nuisance value.
+pub(super) struct Given {
+    /// What the model takes for known.
+    pub(super) known: Vec<f64>,
+    /// Where the coefficients begin, in whitened coordinates.
+    pub(super) start: Vec<f64>,
+    /// What is released beside the whitening, and the share of the budget that is left.
+    pub(super) releases: Vec<Release>,
+    pub(super) left: f64,
+    /// The clip norm of gradients, for features of typical length.
+    pub(super) clip: f64,
+    /// What is expected of a record's curvature in its predictor, and the most that it is.
+    pub(super) curvature: f64,
+    pub(super) peak: f64,
+    /// Whether steps are those of plain ascent, at a rate that follows from the curvature.
+    pub(super) plain_ascent: bool,
 }
 
 /// Of the text that holds one.
@@ -30,20 +76,112 @@ struct Stored {
 }
 
 impl Nuisance {
-    /// What the model calls it.
-    pub(super) fn site(&self) -> &'static str {
-        match self {
-            Self::Scale(_) => "sigma",
-            Self::Dispersion(_) => "phi",
+    /// What a fit is planned with before anything is released.
+    pub(super) fn planned(family: Family, features: usize) -> Self {
+        match family {
+            Family::Gaussian => Self::Scale(Scale::planned(features)),
+            Family::Student => Self::Tails(Tails::planned(features)),
+            Family::ZeroInflatedPoisson => Self::Zeros(Zeros::planned()),
+            _ => Self::Dispersion(Dispersion::planned()),
         }
     }
 
-    /// Puts its draws beside those of coefficients, whose deviations from the mean are then those of each draw.
-    pub(super) fn add_to(&self, draws: &mut Values, (records, sigma): (u64, f64), found: &NoiseAware) {
+    /// Releases what a fit begins with.
+    pub(super) fn release(
+        seen: Seen<'_>,
+        whitening: &Whitening,
+        prior: f64,
+        purse: &mut (impl Purse + ?Sized),
+        seed: Seed,
+    ) -> dp_vi::Result<Self> {
+        Ok(match seen.family {
+            Family::Gaussian => Self::Scale(Scale::release(seen, whitening, purse, seed)?),
+            Family::Student => Self::Tails(Tails::release(seen, whitening, prior, purse, seed)?),
+            Family::ZeroInflatedPoisson => Self::Zeros(Zeros::release(seen, whitening, purse, seed)?),
+            _ => Self::Dispersion(Dispersion::release(seen, whitening, purse, seed)?),
+        })
+    }
+
+    /// Whether it is one of this family.
+    pub(super) fn is_of(&self, family: Family) -> bool {
+        match self {
+            Self::Scale(_) => family == Family::Gaussian,
+            Self::Tails(_) => family == Family::Student,
+            Self::Zeros(_) => family == Family::ZeroInflatedPoisson,
+            Self::Dispersion(_) => matches!(family, Family::Poisson | Family::NegativeBinomial),
+        }
+    }
+
+    /// How a fit is made.
+    pub(super) fn given(
+        &self,
+        family: Family,
+        whitening: &Whitening,
+        intercept: impl FnOnce(f64) -> Vec<f64>,
+    ) -> dp_vi::Result<Given> {
+        match self {
+            Self::Scale(scale) => scale.given(whitening),
+            Self::Tails(tails) => tails.given(whitening),
+            Self::Zeros(zeros) => zeros.given(whitening, intercept),
+            Self::Dispersion(dispersion) => dispersion.given(family, whitening, intercept),
+        }
+    }
+
+    /// Whether something is left to be released, after a fit of this family.
+    pub(super) fn is_unfinished(&self, family: Family) -> bool {
+        match self {
+            Self::Scale(scale) => scale.residuals.is_none(),
+            Self::Tails(tails) => tails.after.is_none(),
+            Self::Zeros(zeros) => zeros.after.is_none(),
+            Self::Dispersion(dispersion) => family == Family::NegativeBinomial && dispersion.sums.is_none(),
+        }
+    }
+
+    /// Releases what is left, at these coefficients in whitened coordinates.
+    pub(super) fn finish(
+        &mut self,
+        seen: Seen<'_>,
+        (whitening, mean): (&Whitening, &[f64]),
+        purse: &mut (impl Purse + ?Sized),
+        seed: Seed,
+    ) -> dp_vi::Result<()> {
+        let at = (whitening, mean);
+        match self {
+            Self::Scale(scale) => scale.release_residuals(seen, at, purse, seed),
+            Self::Tails(tails) => tails.release_residuals(seen, at, purse, seed),
+            Self::Zeros(zeros) => zeros.release_slopes(seen, at, purse, seed),
+            Self::Dispersion(dispersion) => dispersion.release_residuals(seen, at, purse, seed),
+        }
+    }
+
+    /// What the model calls what it holds.
+    pub(super) fn sites(&self) -> &'static [&'static str] {
+        match self {
+            Self::Scale(_) => &["sigma"],
+            Self::Tails(_) => &["sigma", "nu"],
+            Self::Zeros(_) => &["zeros"],
+            Self::Dispersion(_) => &["phi"],
+        }
+    }
+
+    /// Puts its draws beside those of coefficients, which then are those given each draw.
+    pub(super) fn add_to(&self, draws: &mut Values, (records, prior): (u64, f64), found: &NoiseAware) {
         let Some(b) = draws.get_mut("b") else { return };
-        let (values, factors) = match self {
-            Self::Scale(scale) => scale.draws(b.len_of(Axis(0)), (records, sigma), found),
-            Self::Dispersion(dispersion) => dispersion.draws(b.len_of(Axis(0)), records),
+        let count = b.len_of(Axis(0));
+        let (values, factors): (Vec<Vec<f64>>, Vec<f64>) = match self {
+            Self::Scale(scale) => {
+                let (sigma, factors) = scale.draws(count, (records, prior), found);
+                (vec![sigma], factors)
+            }
+            Self::Tails(tails) => {
+                let (sigma, nu, factors) = tails.draws(count, (records, prior), found);
+                (vec![sigma, nu], factors)
+            }
+            Self::Zeros(zeros) => (vec![zeros.draw_beside(b, found)], vec![1.0; count]),
+            Self::Dispersion(dispersion) => {
+                let (phi, factors) = dispersion.draws(count, records);
+                (vec![phi], factors)
+            }
         };
         let shares = data_shares(found);
         for (mut row, factor) in b.axis_iter_mut(Axis(0)).zip(factors) {
@@ -51,18 +189,22 @@ impl Nuisance {
                 *value = mean + (*value - mean) * (1.0 + share * (factor - 1.0)).max(0.0).sqrt();
             }
         }
-        draws.insert(self.site().to_owned(), Array1::from(values).into_dyn());
+        for (site, values) in self.sites().iter().zip(values) {
+            draws.insert((*site).to_owned(), Array1::from(values).into_dyn());
+        }
     }
 
     /// All of it as text in JSON, to the last bit.
     pub(super) fn to_json(&self) -> String {
         let numbers = match self {
             Self::Scale(scale) => scale.numbers(),
+            Self::Tails(tails) => tails.numbers(),
+            Self::Zeros(zeros) => zeros.numbers(),
             Self::Dispersion(dispersion) => dispersion.numbers(),
         };
         let numbers = numbers.into_iter().map(f64::to_bits).collect();
         // Whole numbers and words always can be written.
-        serde_json::to_string(&Stored { nuisance: VERSION, of: self.site().to_owned(), numbers })
+        serde_json::to_string(&Stored { nuisance: VERSION, of: self.sites().concat(), numbers })
             .unwrap_or_default()
     }
 
@@ -76,11 +218,13 @@ impl Nuisance {
         let found = match stored.of.as_str() {
             _ if numbers.iter().any(|number| !number.is_finite()) => None,
             "sigma" => Scale::from_numbers(&numbers, features).map(Self::Scale),
+            "sigmanu" => Tails::from_numbers(&numbers, features).map(Self::Tails),
+            "zeros" => Zeros::from_numbers(&numbers, features).map(Self::Zeros),
             "phi" => Dispersion::from_numbers(&numbers).map(Self::Dispersion),
             _ => None,
         };
         found.ok_or_else(|| {
-            format!("it holds no scale or dispersion of a regression of {features} coefficients")
+            format!("it holds nothing that belongs to a regression of {features} coefficients")
         })
     }
 }
@@ -97,7 +241,7 @@ pub(super) fn releases(names: &[&'static str], shares: &[f64], single: f64) -> d
 
 /// Points of a distribution whose log density at each is known up to a constant: each part of it once, in an order that has
 /// nothing to do with that of other draws.
-pub(super) fn drawn(points: &[f64], logs: &[f64], count: usize) -> Vec<f64> {
+pub(super) fn drawn<T: Copy>(points: &[T], logs: &[f64], count: usize) -> Vec<T> {
     let top = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let mut sum = 0.0;
     let below: Vec<f64> = (logs.iter())
@@ -110,6 +254,19 @@ pub(super) fn drawn(points: &[f64], logs: &[f64], count: usize) -> Vec<f64> {
     let at = |k: usize| sum * ((k as f64 + 0.5) * ratio).fract();
     let last = points.len() - 1;
     (0..count).map(|k| points[below.partition_point(|part| *part < at(k)).min(last)]).collect()
+}
+
+/// `tr(S (C − C₀))` for the covariance `C` of a fit, `C₀` as it would be without noise, and `S = C₀⁻¹ − P₀`: by how much a
+/// quadratic log-likelihood is expected to be further from its top, twice, for the noise.
+pub(super) fn excess(found: &NoiseAware) -> f64 {
+    let n = found.mean.len();
+    let Some(shares) = &found.shares else { return 0.0 };
+    let without = DMatrix::from_row_slice(n, n, &shares.covariance_without_noise);
+    let all = DMatrix::from_row_slice(n, n, &found.covariance);
+    let Some(inverse) = without.clone().try_inverse() else { return 0.0 };
+    let prior = DVector::from_iterator(n, shares.prior.iter().map(|sd| sd.powi(-2)));
+    let curvature = inverse - DMatrix::from_diagonal(&prior);
+    (curvature * (all - without)).trace()
 }
 
 /// The share of each coefficient's variance that the records would leave open without noise.
@@ -143,7 +300,22 @@ mod tests {
         let known = Scale { residuals: Some((2.5, 0.1)), ..scale.clone() };
         let dispersion = Dispersion { mean: 2.0, phi: 1.0 / 7.0, sums: None };
         let all = Dispersion { sums: Some(([5.0, 1.0, -0.5], 0.3)), ..dispersion.clone() };
+        let bins: Vec<f64> = (0..24).map(f64::from).collect();
+        let tails = |after: &[f64]| {
+            let numbers: Vec<f64> = [0.5, 3.0, 0.1, -3.0].iter().chain(after).copied().collect();
+            Nuisance::Tails(Tails::from_numbers(&numbers, 2).unwrap())
+        };
+        let zeros = |after: &[f64]| {
+            let numbers: Vec<f64> = [2.0, 1.0 / 3.0, 0.5].iter().chain(after).copied().collect();
+            Nuisance::Zeros(Zeros::from_numbers(&numbers, 2).unwrap())
+        };
+        assert!(Tails::from_numbers(&[0.5, 3.0, 0.1, -3.0, 1.0], 2).is_none());
+        assert!(Zeros::from_numbers(&[2.0, 1.5, 0.5], 2).is_none());
         for found in [
+            tails(&[]),
+            tails(&[&[0.2, 15.0], &bins[..]].concat()),
+            zeros(&[]),
+            zeros(&[-3.0, 40.0, 2.0, 0.5, -1.0]),
             Nuisance::Scale(scale),
             Nuisance::Scale(known),
             Nuisance::Dispersion(dispersion),
@@ -156,10 +328,10 @@ mod tests {
             }
             let newer = text.replace("\"nuisance\":1", "\"nuisance\":2");
             assert!(Nuisance::from_json(&newer, 2).unwrap_err().contains("version 2"));
-            let other = text.replace(&format!("\"{}\"", found.site()), "\"nu\"");
-            assert!(Nuisance::from_json(&other, 2).unwrap_err().contains("no scale"), "{other}");
+            let other = text.replace(&format!("\"{}\"", found.sites().concat()), "\"none\"");
+            assert!(Nuisance::from_json(&other, 2).unwrap_err().contains("holds nothing"), "{other}");
             let nan = text.replacen('[', &format!("[{},", f64::NAN.to_bits()), 1);
-            assert!(Nuisance::from_json(&nan, 2).unwrap_err().contains("no scale"), "{nan}");
+            assert!(Nuisance::from_json(&nan, 2).unwrap_err().contains("holds nothing"), "{nan}");
         }
     }
 }

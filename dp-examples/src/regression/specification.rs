@@ -217,13 +217,16 @@ impl Specification {
         move |ctx: &mut Ctx<'_>| this.run(ctx, None)
     }
 
-    /// The model of a family with a scale or a dispersion, for one that is known.
-    pub(super) fn model_given(&self, nuisance: f64) -> impl Fn(&mut Ctx<'_>) -> ppl_core::Result<()> + use<> {
+    /// The model of a family for values beside the coefficients that are known: σ, σ and `ν`, `φ`, or the share of zeros.
+    pub(super) fn model_given(
+        &self,
+        known: Vec<f64>,
+    ) -> impl Fn(&mut Ctx<'_>) -> ppl_core::Result<()> + use<> {
         let this = self.clone();
-        move |ctx: &mut Ctx<'_>| this.run(ctx, Some(nuisance))
+        move |ctx: &mut Ctx<'_>| this.run(ctx, Some(&known))
     }
 
-    fn run(&self, ctx: &mut Ctx<'_>, known: Option<f64>) -> ppl_core::Result<()> {
+    fn run(&self, ctx: &mut Ctx<'_>, known: Option<&[f64]>) -> ppl_core::Result<()> {
         let graph = ctx.graph();
         let prior = |which: fn(&ScaledColumn) -> f64| {
             graph.array(&self.columns.iter().map(which).collect::<Array1<f64>>().into_dyn())
@@ -241,15 +244,19 @@ impl Specification {
                 ctx.sample(&format!("sd{k}"), HalfNormal::new(group.spread).iid(group.columns.len()))?;
             groups.push(ctx.sample(&format!("u{k}"), Normal::new(0.0, spread).iid(group.levels.len()))?);
         }
-        let known = known.map(|value| graph.constant(value));
-        let sigma = match known {
-            Some(_) => known,
+        let known = known.map(|values| values.iter().map(|value| graph.constant(*value)).collect::<Vec<_>>());
+        let (first, last) = match &known {
+            Some(values) => (values.first().copied(), values.last().copied()),
+            None => (None, None),
+        };
+        let sigma = match first {
+            Some(_) => first,
             None if self.family.scaled() => Some(ctx.sample("sigma", HalfNormal::new(self.sigma))?),
             None => None,
         };
         let more = match self.family {
+            _ if last.is_some() => last,
             Family::Student => Some(ctx.sample("nu", Gamma::new(2.0, 0.1))?),
-            Family::NegativeBinomial if known.is_some() => known,
             Family::NegativeBinomial => Some(ctx.sample("phi", LogNormal::new(1.0, 1.0))?),
             Family::ZeroInflatedPoisson => Some(ctx.sample("zeros", Beta::new(1.0, 1.0))?),
             Family::Ordinal => {

@@ -7,6 +7,7 @@ use ppl_core::Records;
 use super::family::Family;
 use super::fitting::{self, Fitted, PrivateFit, Settings};
 use super::outcome::outcomes;
+use super::posterior::Summary;
 use super::predict::predict;
 use super::prior::NamedPrior;
 use super::specification::Specification;
@@ -485,5 +486,101 @@ fn a_rare_category_does_not_carry_a_gaussian_away() {
             assert!((summary.mean - truth).abs() < 4.0 * summary.sd, "{epsilon}: {summary:?}");
         }
         assert!(found[0].sd < 0.02 && found[1].sd < 0.02 && found[2].sd < 1.0, "{epsilon}: {found:?}");
+    }
+}
+
+/// A fit to `sex,y` lines, with draws on the scale of the file.
+fn of_two_groups(
+    csv: &str,
+    family: Family,
+    bounds: &str,
+    epsilon: f64,
+) -> (Fitted, Vec<Summary>, Vec<Summary>) {
+    let table = Table::parse("groups.csv", csv.as_bytes()).unwrap();
+    let schema = format!("sex = ['f', 'm']\ny = {bounds}");
+    let schema = Schema::parse("s.toml", schema.as_bytes()).unwrap();
+    let formula: Formula = "y ~ sex".parse().unwrap();
+    let (values, outcome) = outcomes(&formula.response, family, &table, &schema).unwrap();
+    let design = Design::new(&formula, &Frame::new(&table, &schema, &formula.columns()).unwrap()).unwrap();
+    let specification = Specification::new(family, outcome, &design, &[]).unwrap();
+    let records = specification.records(&design, &values).unwrap();
+    let fit = fitted(&specification, records, (Budget::add_remove(epsilon, 1e-6), 2), &Settings::default());
+    let spent = fit.privacy().epsilon.unwrap();
+    assert!(spent.upper <= epsilon && spent.lower > 0.99 * epsilon, "{spent:?}");
+    assert_eq!(fit.intervals(), "include the privacy noise");
+    let draws = fit.draws(&specification).unwrap();
+    (fit, draws.coefficients(), draws.others())
+}
+
+/// 3,000 outcomes at the quantiles of Student's t around 1 and 4, and bounds that hold them or are a hundred times too wide.
+/// Without privacy a location of 1,500 records has the variance `(ν + 3) σ²/((ν + 1) 1500)`.
+#[test]
+fn heavy_tails_are_found_with_their_coefficients() {
+    let (sigma, nu) = (0.5, 3.0);
+    let law = ppl_distributions::StudentT::new(nu, 0.0, sigma);
+    let mut csv = "sex,y\n".to_owned();
+    for i in 0..3000 {
+        let left: f64 = law.quantile(((i / 2) as f64 + 0.5) / 1500.0);
+        csv += &[format!("f,{}\n", 1.0 + left), format!("m,{}\n", 4.0 + left)][i % 2];
+    }
+    for (bounds, epsilon) in [("[-20, 20]", 30.0), ("[-2000, 2000]", 30.0), ("[-20, 20]", 3.0)] {
+        let (_, found, more) = of_two_groups(&csv, Family::Student, bounds, epsilon);
+        let one = ((nu + 3.0) / (nu + 1.0) / 1500.0).sqrt() * sigma;
+        let wide = if epsilon < 10.0 { 2.0 } else { 1.5 };
+        for (summary, (exact, sd)) in found.iter().zip([(1.0, one), (3.0, one * 2.0_f64.sqrt())]) {
+            assert!((summary.mean - exact).abs() < 2.5 * summary.sd, "{bounds} {epsilon}: {summary:?}");
+            assert!((0.85..wide).contains(&(summary.sd / sd)), "{bounds} {epsilon}: {summary:?} and {sd}");
+        }
+        for (summary, exact) in more.iter().zip([sigma, nu]) {
+            assert!((summary.mean - exact).abs() < 2.5 * summary.sd, "{bounds} {epsilon}: {summary:?}");
+            assert!(summary.sd < 0.25 * exact, "{bounds} {epsilon}: {summary:?}");
+        }
+    }
+}
+
+/// 3,000 counts at the quantiles of Poisson distributions of mean 2 and 5, and a quarter of zeros beside them. Without privacy the
+/// precision is the information of the three values.
+#[test]
+fn more_zeros_are_found_with_their_coefficients() {
+    let (share, means) = (0.25, [2.0, 5.0]);
+    let mut csv = "sex,y\n".to_owned();
+    for i in 0..3000 {
+        let p = (((i / 2) as f64 + 0.5) / 1500.0 - share) / (1.0 - share);
+        let (sex, mean) = [("f", means[0]), ("m", means[1])][i % 2];
+        csv += &format!("{sex},{}\n", count(p, mean, 1e7));
+    }
+    // Of η and λ, for each mean: E −ℓ″.
+    let mut information = DMatrix::<f64>::zeros(3, 3);
+    for (j, mean) in means.into_iter().enumerate() {
+        let none = f64::exp(-mean);
+        let (zeros, by) = (share + (1.0 - share) * none, share * (1.0 - share));
+        let slope = (1.0 - none) / zeros;
+        let of_share = zeros * slope * slope + (1.0 - zeros) / (1.0 - share).powi(2);
+        let mixed = -mean * none / zeros;
+        let poisson = (1.0 - share) * none / zeros;
+        let of_mean = (1.0 - share) * (mean - none * mean * mean) + zeros * (poisson * mean).powi(2);
+        let x = DVector::from_vec(vec![1.0, j as f64]);
+        let block = &x * x.transpose() * (1500.0 * of_mean);
+        for (a, b) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
+            information[(a, b)] += block[(a, b)];
+        }
+        for a in 0..2 {
+            information[(a, 2)] += 1500.0 * mixed * by * x[a];
+            information[(2, a)] += 1500.0 * mixed * by * x[a];
+        }
+        information[(2, 2)] += 1500.0 * of_share * by * by;
+    }
+    let exact = information.try_inverse().unwrap();
+    for (bounds, epsilon) in [("[0, 60]", 30.0), ("[0, 60000000]", 30.0), ("[0, 60]", 3.0)] {
+        let (_, found, more) = of_two_groups(&csv, Family::ZeroInflatedPoisson, bounds, epsilon);
+        let wide = if epsilon < 10.0 { 2.5 } else { 1.6 };
+        for (j, (summary, truth)) in found.iter().zip([2.0_f64.ln(), 2.5_f64.ln()]).enumerate() {
+            let sd = exact[(j, j)].sqrt();
+            assert!((summary.mean - truth).abs() < 2.5 * summary.sd, "{bounds} {epsilon}: {summary:?}");
+            assert!((0.85..wide).contains(&(summary.sd / sd)), "{bounds} {epsilon}: {summary:?} and {sd}");
+        }
+        let sd = exact[(2, 2)].sqrt() * share * (1.0 - share);
+        assert!((more[0].mean - share).abs() < 2.5 * more[0].sd, "{bounds} {epsilon}: {more:?}");
+        assert!((0.85..3.0).contains(&(more[0].sd / sd)), "{bounds} {epsilon}: {more:?} and {sd}");
     }
 }

@@ -7,16 +7,14 @@ use dp_accountant::Purse;
 use dp_sampler::{FullBatch, Seed};
 use dp_vi::guides::AutoLaplace;
 use dp_vi::optimiser::{Schedule, sgd};
-use dp_vi::{Clipping, Correction, DpVi, DrawScheme, InitialValues, Sensitive};
+use dp_vi::{Clipping, DpVi, InitialValues, Sensitive};
 use ndarray::{Array1, Array2};
-use ppl_core::{Column, Model, Records, Schema};
+use ppl_core::{Model, Records, Schema, Shape};
 
-use super::dispersion::{self, Dispersion};
 use super::family::Family;
 use super::fitting::{Fitted, Payer, PrivateFit, beside, nuisance_beside};
-use super::gaussian::{self, Scale};
-use super::nuisance::Nuisance;
-use super::specification::Specification;
+use super::nuisance::{Nuisance, Seen};
+use super::specification::{ScaledColumn, Specification};
 use crate::Error;
 use crate::output::write_whole;
 use crate::whitening::{CURVATURE_SHARE, Whitening, another_seed};
@@ -31,11 +29,6 @@ const RATE: f64 = 0.05;
 /// How far the noise of all steps together may move a coefficient, in standard deviations of its prior, if it met no
 /// resistance: as of steps that are limited by the noise.
 const RADIUS: f64 = 0.75;
-
-/// The clip norm of a Gaussian regression, in lengths of a gradient of typical features at a residual of one σ. A norm that
-/// followed the gradients would follow those of noise, too: values that noise has moved make the gradients of long rows
-/// longer, and those the noise.
-const GAUSSIAN_NORM: f64 = 3.0;
 
 impl PrivateFit<'_> {
     /// Features in units of their coefficients' priors, and what is expected of their squares.
@@ -90,8 +83,8 @@ impl PrivateFit<'_> {
         Ok(Fitted::new(fit, Some(whitening), self.specification.family))
     }
 
-    /// A Gaussian regression in such coordinates, whose scale is found apart from its coefficients.
-    pub(super) fn gaussian(
+    /// A regression in such coordinates, of a family whose scale, dispersion or mean is found apart from its coefficients.
+    pub(super) fn with_nuisance(
         self,
         records: Records,
         payer: &mut Payer<'_, impl Purse>,
@@ -101,109 +94,46 @@ impl PrivateFit<'_> {
         let Some(planned) = Whitening::planned(&moments, self.budget)? else {
             return self.plain(&Sensitive::new(records), payer, seed);
         };
-        let both = with_outcome(&features, &outcomes(&records)?);
-        let scaled = Sensitive::new(
-            records.clone().with_column("x", features.clone())?.with_column(gaussian::COLUMN, both)?,
-        );
+        let Specification { family, sigma: prior, .. } = *self.specification;
+        let (outcomes, high) = (outcomes(&records)?, self.specification.outcome.high.max(1.0));
+        let seen = Seen { family, features: &features, outcomes: &outcomes, high };
         let [first, second, third] = seeds(&seed)?;
         let checkpoint = self.checkpoint();
-        let (whitening, mut scale) = match checkpoint.filter(|path| path.exists()) {
-            Some(path) => match self.read_nuisance(path, features.ncols())? {
-                Nuisance::Scale(scale) => (self.read(path, features.ncols())?, scale),
-                Nuisance::Dispersion(_) => return Err(another(path).into()),
-            },
+        let (whitening, mut nuisance) = match checkpoint.filter(|path| path.exists()) {
+            Some(path) => {
+                let found = self.read_nuisance(path, features.ncols())?;
+                if !found.is_of(family) {
+                    return Err(another(path).into());
+                }
+                (self.read(path, features.ncols())?, found)
+            }
             None => {
-                let scale = Scale::planned(features.ncols());
-                self.inference_of_scale((&planned, &scale), scaled.schema())?
-                    .check_fit_from(&scaled, payer.purse)?;
+                let scaled = Sensitive::new(records.clone().with_column("x", features.clone())?);
+                let given = self.inference_given(&planned, &Nuisance::planned(family, features.ncols()))?;
+                given.check_fit_from(&scaled, payer.purse)?;
                 let found = Whitening::release(&scaled, &moments, self.budget, payer.purse, first)?;
+                drop(scaled);
                 // It has been planned, so there is one.
                 let whitening = found.unwrap_or(planned);
-                let scale = Scale::release(&scaled, &whitening, payer.purse, second)?;
+                let nuisance = Nuisance::release(seen, &whitening, prior, payer.purse, second)?;
                 if let Some(path) = checkpoint {
                     write_whole(&beside(path), whitening.to_json().as_bytes())?;
-                    keep(path, &Nuisance::Scale(scale.clone()))?;
+                    keep(path, &nuisance)?;
                 }
-                (whitening, scale)
+                (whitening, nuisance)
             }
         };
         let records = Sensitive::new(records.with_column("x", whitening.features(features.view()))?);
-        drop(features);
-        let fit = self.follow(
-            self.inference_of_scale((&whitening, &scale), records.schema())?,
-            &records,
-            payer,
-            seed,
-        )?;
-        if let (Some(found), None) = (fit.noise_aware(), scale.residuals) {
-            scale.release_residuals(&scaled, &whitening, &found.mean, payer.purse, third)?;
+        let fit = self.follow(self.inference_given(&whitening, &nuisance)?, &records, payer, seed)?;
+        drop(records);
+        if let (Some(found), true) = (fit.noise_aware(), nuisance.is_unfinished(family)) {
+            nuisance.finish(seen, (&whitening, &found.mean), payer.purse, third)?;
             if let Some(path) = checkpoint {
-                keep(path, &Nuisance::Scale(scale.clone()))?;
+                keep(path, &nuisance)?;
             }
         }
-        let fitted = Fitted::new(fit, Some(whitening), Family::Gaussian).with(Nuisance::Scale(scale));
-        Ok(fitted.after(payer, self.settings.steps)?)
-    }
-
-    /// A regression of counts in such coordinates; a dispersion is found apart from the coefficients.
-    pub(super) fn counts(
-        self,
-        records: Records,
-        payer: &mut Payer<'_, impl Purse>,
-        seed: Seed,
-    ) -> Result<Fitted, Failure> {
-        let (features, moments) = self.features(&records)?;
-        let Some(planned) = Whitening::planned(&moments, self.budget)? else {
-            return self.plain(&Sensitive::new(records), payer, seed);
-        };
-        let counts = outcomes(&records)?;
-        let high = self.specification.outcome.high.max(1.0);
-        let scaled = Sensitive::new(
-            records
-                .clone()
-                .with_column("x", features.clone())?
-                .with_column(dispersion::COLUMN, dispersion::outcomes(&counts, high))?,
-        );
-        let [first, second, third] = seeds(&seed)?;
-        let checkpoint = self.checkpoint();
-        let (whitening, mut found) = match checkpoint.filter(|path| path.exists()) {
-            Some(path) => match self.read_nuisance(path, features.ncols())? {
-                Nuisance::Dispersion(found) => (self.read(path, features.ncols())?, found),
-                Nuisance::Scale(_) => return Err(another(path).into()),
-            },
-            None => {
-                let found = Dispersion::planned();
-                self.inference_of_dispersion((&planned, &found))?.check_fit_from(&scaled, payer.purse)?;
-                let whitening = Whitening::release(&scaled, &moments, self.budget, payer.purse, first)?;
-                // It has been planned, so there is one.
-                let whitening = whitening.unwrap_or(planned);
-                let at = (self.specification.family, &whitening, high);
-                let found = Dispersion::release(&scaled, at, payer.purse, second)?;
-                if let Some(path) = checkpoint {
-                    write_whole(&beside(path), whitening.to_json().as_bytes())?;
-                    keep(path, &Nuisance::Dispersion(found.clone()))?;
-                }
-                (whitening, found)
-            }
-        };
-        drop(scaled);
-        let whitened = whitening.features(features.view());
-        let records = Sensitive::new(records.with_column("x", whitened)?);
-        let fit = self.follow(self.inference_of_dispersion((&whitening, &found))?, &records, payer, seed)?;
-        let family = self.specification.family;
-        if family == Family::Poisson {
-            return Ok(Fitted::new(fit, Some(whitening), family).after(payer, self.settings.steps)?);
-        }
-        if let (Some(aware), None) = (fit.noise_aware(), found.sums) {
-            let predictors = features.dot(&Array1::from(whitening.weights(&aware.mean)));
-            let parts = found.parts(&counts, &predictors);
-            let parts = Sensitive::new(Records::from_columns([(dispersion::COLUMN, Column::from(parts))])?);
-            found.release_residuals(&parts, &whitening, payer.purse, third)?;
-            if let Some(path) = checkpoint {
-                keep(path, &Nuisance::Dispersion(found.clone()))?;
-            }
-        }
-        let fitted = Fitted::new(fit, Some(whitening), family).with(Nuisance::Dispersion(found));
+        let fitted = Fitted::new(fit, Some(whitening), family);
+        let fitted = if family == Family::Poisson { fitted } else { fitted.with(nuisance) };
         Ok(fitted.after(payer, self.settings.steps)?)
     }
 
@@ -228,65 +158,50 @@ impl PrivateFit<'_> {
         })
     }
 
-    /// The inference of a whitened Gaussian regression, given its scale.
-    fn inference_of_scale(
+    /// The inference of a whitened regression, given what its family has beside the coefficients.
+    fn inference_given(
         self,
-        (whitening, scale): (&Whitening, &Scale),
-        schema: &Schema,
+        whitening: &Whitening,
+        nuisance: &Nuisance,
     ) -> Result<DpVi<impl Model + use<>, AutoLaplace, FullBatch>, Failure> {
-        let (sigma, count) = (scale.sigma, (whitening.records() as f64).max(1.0));
-        // Curvatures are those of features over σ², and so is the information that the noise of them is compared with.
-        let noise = whitening.single() / (gaussian::left() * CURVATURE_SHARE).sqrt();
-        let length = whitening.length(count, noise);
-        let clip_norm = GAUSSIAN_NORM * whitening.typical() / sigma;
-        let vi = DpVi::new(self.there(whitening).model_given(sigma), AutoLaplace::new())
-            .draw_scheme(DrawScheme::Single)
-            .budget(self.budget)
-            .released_before(whitening.releases().iter().cloned())
-            .released_before(gaussian::releases(whitening.single())?)
-            .public_records(whitening.records())
-            .initial_values(InitialValues::values([("b", Array1::from(scale.start.clone()).into_dyn())]))
+        let columns = &self.specification.columns;
+        let intercept = |at: f64| {
+            let of = |column: &ScaledColumn| match column.of.name.as_str() {
+                "Intercept" => at / column.prior.1,
+                _ => column.prior.0 / column.prior.1,
+            };
+            whitening.prior_means(&columns.iter().map(of).collect::<Vec<f64>>())
+        };
+        let given = nuisance.given(self.specification.family, whitening, intercept)?;
+        let count = (whitening.records() as f64).max(1.0);
+        // Parts of a curvature are at most the peak times a square length, and the noise of them is compared with what all
+        // records are expected to add.
+        let noise = whitening.single() / (given.left * CURVATURE_SHARE).sqrt();
+        let length = whitening.length(count * given.curvature / given.peak, noise);
+        let clip_norm = given.clip * whitening.typical();
+        let model = self.there(whitening).model_given(given.known);
+        let vi = (whitening.inference_by_scores(model, self.budget))
+            .released_before(given.releases)
+            .initial_values(InitialValues::values([("b", Array1::from(given.start).into_dyn())]))
             .clipping(Clipping::Flat)
             .clip_norm(clip_norm)
-            .correction(Correction::Full)
-            .curvature_norm((length / sigma).powi(2))
-            .subsample(FullBatch);
+            .curvature_norm(length * length * given.peak);
         let vi = self.with_settings(vi);
-        let plan = vi.plan(schema)?;
+        if !given.plain_ascent {
+            return Ok(vi);
+        }
+        let plan = vi.plan(&self.schema()?)?;
         let noise = plan.calibrated.as_ref().map_or(0.0, |found| found.noise_multiplier * clip_norm);
         let widths = whitening.prior_scales(1.0);
         let width = (widths.iter().map(|width| width * width).sum::<f64>() / widths.len() as f64).sqrt();
         let walk = RADIUS * width / (noise * (plan.steps as f64).sqrt());
-        let rate = walk.min(RATE * sigma * sigma / count);
+        let rate = walk.min(RATE / (given.curvature * count));
         Ok(vi.optimiser(sgd(Schedule::Constant(rate))?))
     }
 
-    /// The inference of a whitened regression of counts, given their dispersion.
-    fn inference_of_dispersion(
-        self,
-        (whitening, found): (&Whitening, &Dispersion),
-    ) -> Result<DpVi<impl Model + use<>, AutoLaplace, FullBatch>, Failure> {
-        let (curvature, count) = (found.curvature(), (whitening.records() as f64).max(1.0));
-        let noise =
-            whitening.single() / (dispersion::left(self.specification.family) * CURVATURE_SHARE).sqrt();
-        let length = whitening.length(count, noise);
-        // Counts begin at their mean, whatever the columns say.
-        let columns = &self.specification.columns;
-        let start: Vec<f64> = (columns.iter())
-            .map(|column| match column.of.name == "Intercept" {
-                true => found.mean.ln() / column.prior.1,
-                false => column.prior.0 / column.prior.1,
-            })
-            .collect();
-        let start = Array1::from(whitening.prior_means(&start)).into_dyn();
-        let model = self.there(whitening).model_given(found.phi);
-        let vi = (whitening.inference_by_scores(model, self.budget))
-            .released_before(dispersion::releases(self.specification.family, whitening.single())?)
-            .initial_values(InitialValues::values([("b", start)]))
-            .clipping(Clipping::Flat)
-            .clip_norm(found.cut() * whitening.typical() * curvature.sqrt())
-            .curvature_norm(length * length * curvature);
-        Ok(self.with_settings(vi))
+    /// The schema of the whitened records.
+    fn schema(self) -> ppl_core::Result<Schema> {
+        Schema::new([("y", Shape::scalar()), ("x", Shape::from(self.specification.columns.len()))])
     }
 
     /// What was released of a scale or dispersion, of a run that goes on.
@@ -303,14 +218,6 @@ impl PrivateFit<'_> {
 /// The outcomes.
 fn outcomes(records: &Records) -> ppl_core::Result<Array1<f64>> {
     Ok(records.column(records.schema().find("y")?.0).numbers().collect())
-}
-
-/// Features and the outcome.
-fn with_outcome(features: &Array2<f64>, outcomes: &Array1<f64>) -> Array2<f64> {
-    let mut both = Array2::zeros((features.nrows(), features.ncols() + 1));
-    both.slice_mut(ndarray::s![.., ..features.ncols()]).assign(features);
-    both.column_mut(features.ncols()).assign(outcomes);
-    both
 }
 
 /// Seeds of the coordinates, and of what is released before the steps and after them.
