@@ -41,7 +41,7 @@ pub(crate) const CURVATURE_SHARE: f64 = 0.15;
 
 /// What the noise may add to a variance and be next to nothing: where it adds less, longer records keep
 /// their weight.
-const NEGLIGIBLE: f64 = 0.02;
+pub(crate) const NEGLIGIBLE: f64 = 0.02;
 
 /// The ε above which moments are released as at it. Their noise is next to nothing there; and what is not
 /// drawn exactly as it is accounted for bounds the ε that a fit can make use of, to 33 at a δ of 1e-5 and

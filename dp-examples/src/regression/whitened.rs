@@ -17,7 +17,7 @@ use super::nuisance::{Nuisance, Seen};
 use super::specification::{ScaledColumn, Specification};
 use crate::Error;
 use crate::output::write_whole;
-use crate::whitening::{CURVATURE_SHARE, Whitening, another_seed};
+use crate::whitening::{CURVATURE_SHARE, NEGLIGIBLE, Whitening, another_seed};
 
 type Failure = Box<dyn StdError>;
 
@@ -178,7 +178,10 @@ impl PrivateFit<'_> {
         // records are expected to add.
         let noise = whitening.single() / (given.left * CURVATURE_SHARE).sqrt();
         let length = whitening.length(count * given.curvature / given.peak, noise);
-        let clip_norm = given.clip * whitening.typical();
+        // Longer gradients keep their weight, too, where the noise of all steps is next to nothing beside that information.
+        let of_steps = whitening.single() / (given.left * (1.0 - CURVATURE_SHARE)).sqrt();
+        let clip_norm =
+            (given.clip * whitening.typical()).max((NEGLIGIBLE * count * given.curvature).sqrt() / of_steps);
         let model = self.there(whitening).model_given(given.known);
         let vi = (whitening.inference_by_scores(model, self.budget))
             .released_before(given.releases)
