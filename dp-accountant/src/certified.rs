@@ -182,6 +182,27 @@ mod stored {
 mod tests {
     use super::*;
 
+    /// Every place of the chain of inequalities, broken alone.
+    #[test]
+    fn an_interval_out_of_order_is_refused() {
+        let new = |lower, estimate, upper| Certified::new(lower, estimate, upper, Engine::ClosedForm);
+        assert!(new(0.0, 0.0, 0.0).is_ok() && new(0.5, 0.5, f64::MAX).is_ok());
+        for (lower, estimate, upper) in [
+            (-1e-300, 0.0, 1.0),
+            (0.5, 0.5f64.next_down(), 0.6),
+            (0.5, 0.6f64.next_up(), 0.6),
+            (0.5, 0.7, 0.6),
+            (0.5, f64::INFINITY, f64::INFINITY),
+            (0.5, 0.6, f64::INFINITY),
+            (f64::NAN, 0.5, 0.6),
+            (0.5, f64::NAN, 0.6),
+            (0.5, 0.55, f64::NAN),
+        ] {
+            let refused = new(lower, estimate, upper);
+            assert!(matches!(refused, Err(Error::Interval { .. })), "{refused:?}");
+        }
+    }
+
     #[test]
     fn printed_ends_still_hold() {
         let mut value: f64 = 1.234_567_89e-30;
