@@ -18,7 +18,7 @@ pub enum Engine {
     /// transform.
     LossDistribution,
     /// The profile's Laplace transform, inverted by quadrature along a tilted contour with bounds on all its
-    /// errors.
+    /// errors; for deltas below 1e-30 the upper end may be Chernoff's bound by that transform.
     FourierInversion,
 }
 
