@@ -94,7 +94,8 @@ pub(crate) fn answer(
     // What the sums along a contour cannot resolve there, tables cannot either.
     let resolved = |found: &Proven| found.interval.lower > 0.5 * found.interval.upper;
     let is_deep = matches!(query, Query::Epsilon { delta } if delta < DEEP);
-    if !narrow(&found) && !(is_deep && inverted.is_some_and(|inverted| resolved(&inverted))) {
+    let is_final = narrow(&found) || is_deep && inverted.is_some_and(|inverted| resolved(&inverted));
+    if !is_final {
         // It refines by how far it has come itself, and so does not use what inversion found.
         let interval = lattice::solve(parts, query, known.interval, relative_width, wanted);
         found = found.intersect(Proven::new(interval, Engine::LossDistribution));

@@ -229,6 +229,8 @@ fn deltas_in_the_deep_are_kept_and_said_of_both_sides() {
         assert!(at(upper) <= delta.ln(), "{name}: {}", at(upper));
         sharp += usize::from(at(0.8 * upper) > delta.ln());
         let events = run(rate, steps)(found.noise_multiplier).expect("valid");
+        let debited = Accountant::new(Relation::AddRemove).with(&events).epsilon(delta).expect("an answer");
+        assert_eq!(found.epsilon, debited, "what a ledger says, and no rough interval");
         let renyi = Renyi::new(Relation::AddRemove, &events).expect("covered");
         let renyi = renyi.epsilon(delta, Conversion::Tight).expect("a bound").value;
         assert!(lower <= renyi && upper <= 1.05 * renyi, "{name}: {renyi}");
