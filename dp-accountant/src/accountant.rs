@@ -13,6 +13,11 @@ pub const DEFAULT_RELATIVE_WIDTH: f64 = 2e-5;
 /// How many times wider, relatively, an interval for delta may be than one for epsilon.
 pub(crate) const DELTA_WIDTH_FACTOR: f64 = 50.0;
 
+/// Below this delta the ratio of tables and sums in double precision to what is asked is near its limit: small rates
+/// leave intervals some per cent wide, whatever the work. There engines and searches end as soon as more work stops
+/// to help; above it they do all they can.
+pub(crate) const DEEP: f64 = 1e-30;
+
 /// The width that is wanted of the logarithm of a tiny delta.
 const LOG_WIDTH: f64 = 1e-5;
 

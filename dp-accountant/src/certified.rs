@@ -18,7 +18,7 @@ pub enum Engine {
     /// transform.
     LossDistribution,
     /// The profile's Laplace transform, inverted by quadrature along a tilted contour with bounds on all its
-    /// errors.
+    /// errors; for deltas below 1e-30 the upper end may be Chernoff's bound by that transform.
     FourierInversion,
 }
 
@@ -181,6 +181,27 @@ mod stored {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Every place of the chain of inequalities, broken alone.
+    #[test]
+    fn an_interval_out_of_order_is_refused() {
+        let new = |lower, estimate, upper| Certified::new(lower, estimate, upper, Engine::ClosedForm);
+        assert!(new(0.0, 0.0, 0.0).is_ok() && new(0.5, 0.5, f64::MAX).is_ok());
+        for (lower, estimate, upper) in [
+            (-1e-300, 0.0, 1.0),
+            (0.5, 0.5f64.next_down(), 0.6),
+            (0.5, 0.6f64.next_up(), 0.6),
+            (0.5, 0.7, 0.6),
+            (0.5, f64::INFINITY, f64::INFINITY),
+            (0.5, 0.6, f64::INFINITY),
+            (f64::NAN, 0.5, 0.6),
+            (0.5, f64::NAN, 0.6),
+            (0.5, 0.55, f64::NAN),
+        ] {
+            let refused = new(lower, estimate, upper);
+            assert!(matches!(refused, Err(Error::Interval { .. })), "{refused:?}");
+        }
+    }
 
     #[test]
     fn printed_ends_still_hold() {

@@ -1,7 +1,7 @@
 //! Which engine answers: Fourier inversion where it applies and proves enough, discretised loss distributions
 //! for the rest.
 
-use crate::accountant::DELTA_WIDTH_FACTOR;
+use crate::accountant::{DEEP, DELTA_WIDTH_FACTOR};
 use crate::closed_form::Interval;
 use crate::fourier::{self, Direction, Law, Patience};
 use crate::lattice::{self, Ends, Pair, Part, Query};
@@ -91,10 +91,21 @@ pub(crate) fn answer(
     }
     let known = known();
     let mut found = inverted.map_or(known, |inverted| known.intersect(inverted));
-    if !narrow(&found) {
+    // What the sums along a contour cannot resolve there, tables cannot either.
+    let resolved = |found: &Proven| found.interval.lower > 0.5 * found.interval.upper;
+    let is_deep = matches!(query, Query::Epsilon { delta } if delta < DEEP);
+    let is_final = narrow(&found) || is_deep && inverted.is_some_and(|inverted| resolved(&inverted));
+    if !is_final {
         // It refines by how far it has come itself, and so does not use what inversion found.
         let interval = lattice::solve(parts, query, known.interval, relative_width, wanted);
         found = found.intersect(Proven::new(interval, Engine::LossDistribution));
+        if let Query::Epsilon { delta } = query
+            && is_deep
+            && let Some(upper) = profile.as_ref().and_then(|profile| profile.epsilon_by_chernoff(delta))
+        {
+            let interval = Interval { lower: 0.0, upper: upper.max(found.interval.lower) };
+            found = found.intersect(Proven::new(interval, Engine::FourierInversion));
+        }
     }
     found
 }

@@ -336,7 +336,7 @@ impl Multiplicity {
             *last += beyond;
             beyond = 0.0;
         }
-        Pair::Copies(Arc::new(Copies { sigma, weights, beyond, error }))
+        Pair::Copies(Arc::new(Copies::new(sigma, weights, beyond, error)))
     }
 
     fn tagged(&self, sigma: f64) -> Pair {

@@ -1,7 +1,8 @@
 //! The noise for a budget, and a ledger that keeps it.
 
+use dp_accountant::classical::{Conversion, Renyi};
 use dp_accountant::{
-    Accountant, Budget, Composition, Error, Event, Ledger, Mechanism, Relation, Result, Sampling,
+    Accountant, Budget, Certified, Composition, Error, Event, Ledger, Mechanism, Relation, Result, Sampling,
     calibrate_batch, calibrate_noise_multiplier, calibrate_rate, calibrate_steps,
 };
 
@@ -181,4 +182,59 @@ fn budgets_that_no_parameter_keeps_are_errors_with_the_cost() {
     assert!(matches!(error, Error::NoneKeeps { what: "sampling rate", .. }), "{error}");
     assert!(matches!(calibrate_batch(&budget(1.0, 1e-5), 0, loud), Err(Error::Batch { .. })));
     assert!(matches!(calibrate_steps(&budget(f64::NAN, 1e-5), loud), Err(Error::Epsilon { .. })));
+}
+
+/// The logarithm of a lower bound on delta at epsilon of Poisson-subsampled Gaussian steps, by an argument of its own.
+///
+/// A step's loss is at least `log(1-q)`, so that the run's delta is at least that of one step's loss beyond
+/// `e = epsilon - (T-1) log(1-q)` while no other step's is; these T events exclude each other:
+/// `delta(epsilon) >= T δ₁(e) P(loss <= e)^(T-1)`. The step exceeds e where `x > σ² log(1 + (e^e - 1)/q) + 1/2`, at which
+/// both terms of `δ₁ = q Q((x-1)/σ) - (e^e - 1 + q) Q(x/σ)` have one density, which leaves a difference of Mills' ratios;
+/// Birnbaum's and Sampford's bounds enclose those.
+fn least_log_delta(noise_multiplier: f64, rate: f64, steps: f64, epsilon: f64) -> f64 {
+    let excess = epsilon - (steps - 1.0) * (-rate).ln_1p();
+    let x = noise_multiplier.powi(2) * (excess.exp_m1() / rate).ln_1p() + 0.5;
+    let (out, taken) = (x / noise_multiplier, (x - 1.0) / noise_multiplier);
+    let at_least = |z: f64| 2.0 / (z + (z * z + 4.0).sqrt());
+    let at_most = |z: f64| 4.0 / (3.0 * z + (z * z + 8.0).sqrt());
+    let log_density = |z: f64| -0.5 * z * z - 0.5 * (2.0 * std::f64::consts::PI).ln();
+    let one = rate.ln() + log_density(taken) + (at_least(taken) - at_most(out)).ln();
+    let beyond = |z: f64| log_density(z).exp() * at_most(z);
+    steps.ln() + one + (steps - 1.0) * (-(beyond(out) + rate * beyond(taken))).ln_1p()
+}
+
+/// Where epsilon cannot be known narrowly, searches end in a few rounds, and what they find keeps the budget. Both ends are
+/// held against bounds of other kinds: the upper one against a lower bound on delta there, the lower one against Rényi's
+/// bound on epsilon, near which the upper one is not far above the truth either.
+#[test]
+fn deltas_in_the_deep_are_kept_and_said_of_both_sides() {
+    let mut sharp = 0;
+    for (delta, rate, steps) in [
+        (1e-60, 1e-2, 2),
+        (1e-60, 1e-3, 1_000),
+        (1e-60, 1e-4, 1_000),
+        (1e-60, 1e-6, 100_000),
+        (1e-100, 1e-2, 2),
+        (1e-100, 1e-3, 1_000),
+        (1e-100, 1e-6, 1_000),
+        (1e-300, 1e-3, 100_000),
+        (1e-300, 1e-4, 1_000),
+        (1e-300, 1e-6, 1_000),
+    ] {
+        let found = calibrate_noise_multiplier(&budget(1.0, delta), run(rate, steps)).expect("reachable");
+        let Certified { lower, upper, .. } = found.epsilon;
+        let name = format!("{delta:e} {rate} {steps}: {found:?}");
+        assert!(lower < upper && upper <= 1.0 && upper > 0.85, "{name}");
+        let at = |epsilon| least_log_delta(found.noise_multiplier, rate, steps as f64, epsilon);
+        assert!(at(upper) <= delta.ln(), "{name}: {}", at(upper));
+        sharp += usize::from(at(0.8 * upper) > delta.ln());
+        let events = run(rate, steps)(found.noise_multiplier).expect("valid");
+        let debited = Accountant::new(Relation::AddRemove).with(&events).epsilon(delta).expect("an answer");
+        assert_eq!(found.epsilon, debited, "what a ledger says, and no rough interval");
+        let renyi = Renyi::new(Relation::AddRemove, &events).expect("covered");
+        let renyi = renyi.epsilon(delta, Conversion::Tight).expect("a bound").value;
+        assert!(lower <= renyi && upper <= 1.05 * renyi, "{name}: {renyi}");
+    }
+    // The bound from below means something: with a fifth off, some upper ends would be refuted.
+    assert!(sharp >= 4, "{sharp}");
 }

@@ -13,6 +13,7 @@
 
 use std::cell::Cell;
 
+use crate::accountant::DEEP;
 use crate::{Accountant, Budget, Certified, Composition, DEFAULT_RELATIVE_WIDTH, Result};
 
 /// The widest interval that is asked for, far from the budget.
@@ -21,6 +22,10 @@ const ROUGH: f64 = 0.02;
 /// to that.
 const SLACK: f64 = 1e-4;
 const ABSOLUTE_BELOW: f64 = 1e-3;
+/// To what share of what is uncertain of epsilon (see [`Question::uncertain`]) searches go.
+const SHARE: f64 = 0.1;
+/// After so many rounds a search along upper ends that jump ends with what it has.
+const ROUNDS_OF_JUMPS: u32 = 10;
 
 /// What a run costs, as a question about one parameter.
 pub(super) struct Question<'a, E> {
@@ -42,6 +47,20 @@ impl<'a, E> Question<'a, E> {
         Self { budget, events, evaluations: Cell::new(0) }
     }
 
+    /// How uncertain a cost remains whatever the work, relative to it: the width of an interval that came out wider
+    /// than [`ROUGH`] for a [`DEEP`] delta, and 0 for others. Upper ends of such intervals jump by some share of it
+    /// from one parameter to the next.
+    fn uncertain(&self, cost: &Certified) -> f64 {
+        let width = cost.width() / cost.upper.max(ABSOLUTE_BELOW);
+        if self.budget.delta < DEEP && width > ROUGH { width } else { 0.0 }
+    }
+
+    /// The width to ask for: at the safe end of a range, beyond which nothing is looked at, no rough interval is
+    /// taken for the last word on a [`DEEP`] delta.
+    fn width_at(&self, safe_end: bool, width: f64) -> f64 {
+        if safe_end && self.budget.delta < DEEP { DEFAULT_RELATIVE_WIDTH } else { width }
+    }
+
     /// The cost at the accountant's default width.
     pub(super) fn cost<X>(&self, at: X) -> Result<Certified>
     where
@@ -61,7 +80,8 @@ impl<'a, E> Question<'a, E> {
             self.evaluations.update(|count| count + 1);
             let accountant = Accountant::new(self.budget.relation).with(&(self.events)(at)?);
             let roughly = accountant.relative_width(width)?.epsilon(self.budget.delta)?;
-            if roughly.upper <= self.budget.epsilon || roughly.lower > self.budget.epsilon {
+            let decides = roughly.upper <= self.budget.epsilon || roughly.lower > self.budget.epsilon;
+            if decides || self.uncertain(&roughly) > 0.0 {
                 return Ok((roughly, false));
             }
         }
@@ -69,8 +89,11 @@ impl<'a, E> Question<'a, E> {
     }
 
     fn excess(&self, cost: &Certified) -> f64 {
+        // What decides is the upper end; where the interval is narrow, its middle is the same and less jumpy.
+        let uncertain = self.uncertain(cost);
+        let cost = if uncertain > 0.0 { cost.upper } else { cost.estimate };
         // Zero is far below any budget, at a finite distance.
-        (cost.estimate / self.budget.epsilon).clamp(1e-3, 1e12).ln() + 0.5 * self.slack()
+        (cost / self.budget.epsilon).clamp(1e-3, 1e12).ln() + 0.5 * self.slack().max(uncertain * SHARE)
     }
 
     /// The relative slack at this budget.
@@ -79,7 +102,8 @@ impl<'a, E> Question<'a, E> {
     }
 
     /// The boldest x between `safe` and `bold` (epsilon grows from the former to the latter; x is a
-    /// logarithm), to the slack in epsilon or 1e-10 in x. `None` if even `safe` does not keep the budget.
+    /// logarithm), to the slack in epsilon or 1e-10 in x, or to a tenth of what is uncertain of epsilon. `None` if even
+    /// `safe` does not keep the budget.
     pub(super) fn boldest(&self, safe: f64, bold: f64, start: f64) -> Result<Option<(f64, Certified)>>
     where
         E: Fn(f64) -> Result<Composition>,
@@ -87,11 +111,12 @@ impl<'a, E> Question<'a, E> {
         let (mut kept, mut broken): (Option<Point<f64>>, Option<Point<f64>>) = (None, None);
         let mut best: Option<(f64, Certified)> = None;
         let (mut x, mut width, mut reach) = (start, ROUGH, 0.5);
-        let mut gap = f64::INFINITY;
-        for round in 0..200 {
-            let (mut cost, settled) = self.decided(x, width)?;
+        let (mut gap, mut resolution) = (f64::INFINITY, 1e-10);
+        for round in 0..200u32 {
+            let (mut cost, settled) = self.decided(x, self.width_at(x == safe, width))?;
             let mut keeps = cost.upper <= self.budget.epsilon;
-            let near = cost.upper >= self.budget.epsilon * (1.0 - self.slack());
+            let slack = self.slack().max(SHARE * self.uncertain(&cost));
+            let near = cost.upper >= self.budget.epsilon * (1.0 - slack);
             if keeps && !settled && (near || x == bold) {
                 cost = self.cost(x)?;
                 keeps = cost.upper <= self.budget.epsilon;
@@ -112,7 +137,10 @@ impl<'a, E> Question<'a, E> {
             width = (0.1 * point.excess.abs()).clamp(DEFAULT_RELATIVE_WIDTH, ROUGH);
             x = match (kept, broken) {
                 (Some(kept), Some(broken)) => {
-                    if (kept.at - broken.at).abs() < 1e-10 {
+                    // Epsilon moves by about as much as the parameter, or more.
+                    resolution = 1e-10_f64.max(0.1 * SHARE * self.uncertain(&cost));
+                    let jumps = resolution > 1e-10 && round >= ROUNDS_OF_JUMPS;
+                    if (kept.at - broken.at).abs() < resolution || jumps {
                         break;
                     }
                     // A secant, or the middle where secants have not halved the bracket in three rounds.
@@ -146,7 +174,7 @@ impl<'a, E> Question<'a, E> {
             if cost.upper <= self.budget.epsilon {
                 return Ok(Some((x, cost)));
             }
-            let next = x + 1e-10 * f64::powi(2.0, back) * (safe - x).signum();
+            let next = x + resolution * f64::powi(2.0, back) * (safe - x).signum();
             x = if (safe - x).abs() <= (next - x).abs() { safe } else { next };
         }
         Ok(None)
@@ -154,7 +182,8 @@ impl<'a, E> Question<'a, E> {
 
     /// The largest integer from 1 to `largest` that keeps the budget, or `None` if 1 does not.
     ///
-    /// Of a number it returns, the next one was seen not to keep the budget (or was beyond `largest`).
+    /// Of a number it returns, the next one was seen not to keep the budget (or was beyond `largest`);
+    /// for a [`DEEP`] delta perhaps by a rough interval.
     pub(super) fn largest_integer(&self, largest: u64, start: u64) -> Result<Option<(u64, Certified)>>
     where
         E: Fn(u64) -> Result<Composition>,
@@ -165,7 +194,7 @@ impl<'a, E> Question<'a, E> {
         let (mut width, mut factor, mut slow) = (ROUGH, 1.05f64, 0);
         let mut answer: Option<(u64, Certified, bool)> = None;
         while broken - kept > 1 {
-            let (cost, settled) = self.decided(next, width)?;
+            let (cost, settled) = self.decided(next, self.width_at(next == 1, width))?;
             let gap = broken - kept;
             if cost.upper <= self.budget.epsilon {
                 (kept, kept_excess) = (next, Some(self.excess(&cost)));

@@ -244,6 +244,21 @@ pub(super) fn chernoff(
     Some(log_moment - tilt * epsilon + log_peak(tilt) + 16.0 * ROUNDOFF * (1.0 + size))
 }
 
+/// An upper bound on the epsilon at which delta is `e^log_delta`, from the moment at one tilt.
+pub(super) fn chernoff_epsilon(
+    laws: &[(Law, f64)],
+    squared_mu: f64,
+    tilt: f64,
+    log_delta: f64,
+    patience: Patience,
+) -> Option<f64> {
+    let log_moment = log_moment_bound(laws, squared_mu, tilt, patience)?;
+    let peak = log_peak(tilt);
+    let size = log_moment.abs() + peak.abs() + log_delta.abs() + tilt;
+    let epsilon = (log_moment + peak - log_delta + 32.0 * ROUNDOFF * (1.0 + size)) / tilt;
+    (tilt > 0.0 && epsilon.is_finite()).then_some(epsilon.max(0.0) * (1.0 + 4.0 * ROUNDOFF))
+}
+
 impl Inversion {
     pub(super) fn new(
         plan: &Quadrature,

@@ -178,3 +178,28 @@ proptest! {
         }
     }
 }
+
+/// Chernoff's bound with the factor `c^c/(c+1)^(c+1)` is what the Rényi accountant's tight conversion says at the order
+/// `c + 1`, which is computed elsewhere by sums over binomial coefficients: never below its best order, and near it.
+#[test]
+fn chernoffs_bound_is_that_of_the_best_renyi_order() {
+    use crate::classical::{Conversion, Renyi};
+    use crate::{Event, Mechanism, Relation, Sampling};
+    for (noise_multiplier, rate, steps, delta) in [
+        (4.5, 1e-4, 1_000, 1e-300),
+        (5.5, 1e-3, 1_000, 1e-300),
+        (2.0, 1e-6, 100_000, 1e-300),
+        (2.3, 1e-3, 1_000, 1e-60),
+        (1.0, 1e-2, 1_000, 1e-5),
+    ] {
+        let event =
+            Event::new(Mechanism::Gaussian { noise_multiplier }, Sampling::Poisson { rate }).expect("valid");
+        let events = crate::Composition::single(event, steps);
+        let renyi = Renyi::new(Relation::AddRemove, &events).expect("covered");
+        let renyi = renyi.epsilon(delta, Conversion::Tight).expect("a bound").value;
+        let found =
+            poisson(noise_multiplier, rate, steps as f64).epsilon_by_chernoff(delta).expect("a bound");
+        let name = format!("{noise_multiplier} {rate} {steps} {delta:e}: {found} {renyi}");
+        assert!(found >= renyi * (1.0 - 1e-6) && found <= 1.03 * renyi, "{name}");
+    }
+}

@@ -120,12 +120,21 @@ pub(crate) struct Copies {
     pub(crate) beyond: f64,
     /// A bound on the relative error of the weights.
     pub(crate) error: f64,
+    /// The logarithms of the weights, and the largest modulus of one: they are asked for at every boundary of a table.
+    logs: Vec<f64>,
+    largest_log: f64,
 }
 
 impl Copies {
+    pub(crate) fn new(sigma: f64, weights: Vec<f64>, beyond: f64, error: f64) -> Self {
+        let logs: Vec<f64> = weights.iter().map(|weight| weight.ln()).collect();
+        let largest_log = logs.iter().fold(0.0f64, |largest, log| largest.max(log.abs()));
+        Self { sigma, weights, beyond, error, logs, largest_log }
+    }
+
     fn term(&self, k: usize, x: f64) -> f64 {
         let count = k as f64;
-        self.weights[k].ln() + count * (x - 0.5 * count) / (self.sigma * self.sigma)
+        self.logs[k] + count * (x - 0.5 * count) / (self.sigma * self.sigma)
     }
 
     /// The loss and its derivative.
@@ -181,7 +190,7 @@ impl Copies {
 
 impl Line for Copies {
     fn loss(&self, x: f64) -> f64 {
-        if x == f64::NEG_INFINITY { self.weights[0].ln() } else { self.loss_and_slope(x).0 }
+        if x == f64::NEG_INFINITY { self.logs[0] } else { self.loss_and_slope(x).0 }
     }
 
     /// Each term is off by a few u of the size of its parts: log b_k, and kx/σ² and k²/2σ², whose difference
@@ -189,12 +198,11 @@ impl Line for Copies {
     /// k²/2σ² themselves.
     fn loss_evaluation_error(&self, loss: f64) -> f64 {
         let last = (self.weights.len() - 1) as f64;
-        let largest = self.weights.iter().fold(0.0f64, |largest, weight| largest.max(weight.ln().abs()));
-        16.0 * ROUNDOFF * (2.0 + 2.0 * loss.abs() + 3.0 * largest + (last / self.sigma).powi(2))
+        16.0 * ROUNDOFF * (2.0 + 2.0 * loss.abs() + 3.0 * self.largest_log + (last / self.sigma).powi(2))
     }
 
     fn outcome(&self, loss: f64, near: f64) -> f64 {
-        let lowest = self.weights[0].ln();
+        let lowest = self.logs[0];
         if loss <= lowest || self.weights.len() < 2 {
             return f64::NEG_INFINITY;
         }
@@ -224,7 +232,7 @@ impl Line for Copies {
     }
 
     fn limits(&self) -> (f64, f64) {
-        (self.weights[0].ln(), f64::INFINITY)
+        (self.logs[0], f64::INFINITY)
     }
 
     fn mass(&self, left: f64, right: f64, reference: f64) -> Mass {

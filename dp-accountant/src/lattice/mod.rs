@@ -33,6 +33,8 @@ const KEPT_TABLES: usize = 16;
 const FEW_PARTS: usize = 16;
 /// With more parts than this no lattice is tried.
 pub(crate) const MOST_PARTS: usize = 2_000;
+/// For deltas in the deep, where longer tables resolve little more, they are this many times shorter.
+const DEEP_SHARE: usize = 8;
 /// Refinement stops after this many lattices.
 const LEVELS: usize = 6;
 
@@ -101,7 +103,8 @@ pub(crate) fn solve(
     if steps.len() > MOST_PARTS {
         return known;
     }
-    let most = largest_size(steps.len());
+    let deep = matches!(query, Query::Epsilon { delta } if delta < crate::accountant::DEEP);
+    let most = largest_size(steps.len()) / if deep { DEEP_SHARE } else { 1 };
     let ways: &[bool] =
         if steps.iter().all(|step| step.pair.is_symmetric()) { &[false] } else { &[false, true] };
     let mut directions: Vec<Direction> =
@@ -193,7 +196,7 @@ pub(crate) fn solve(
             }
         }
         // The errors of rounding do not shrink with the spacing: stop when a finer lattice no longer helps.
-        let stuck = !eased && (!first_look || foreseen <= floor) && width > 0.9 * previous;
+        let stuck = (!eased || deep) && (!first_look || foreseen <= floor) && width > 0.9 * previous;
         if width <= goal || stuck {
             break;
         }
@@ -202,7 +205,8 @@ pub(crate) fn solve(
             spacing = Some(used);
             continue;
         }
-        let finest = if first_look && wanted == Ends::Upper { 0.25 } else { 1.0 / 64.0 };
+        // A cheap second look where it may be the last one.
+        let finest = if first_look && (wanted == Ends::Upper || deep) { 0.25 } else { 1.0 / 64.0 };
         spacing = Some(used * (0.6 * goal / width).sqrt().clamp(finest, 0.7));
     }
     answer
