@@ -401,6 +401,14 @@ pub enum Error {
         /// What was expected there.
         expected: String,
     },
+    /// A checkpoint, or a file beside it, of another run than the one that is to go on.
+    #[error("{}: {}", path(file), one_line(reason))]
+    AnotherRun {
+        /// The file as the user named it.
+        file: String,
+        /// What is another, and what to do.
+        reason: String,
+    },
     /// A formula cannot be fitted to these columns.
     #[error("{}", one_line(reason))]
     Formula {

@@ -1,7 +1,7 @@
 //! Private fits of a regression, and what the noisy steps cost.
 
 use std::error::Error as StdError;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use dp_accountant::{Budget, Ledger, Purse};
@@ -12,6 +12,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use ndarray::{ArrayD, Axis};
 use ppl_core::{Model, Records, Values};
 
+use super::beside::Beside;
 use super::family::Family;
 use super::nuisance::Nuisance;
 use super::posterior::{self, Draws};
@@ -58,6 +59,9 @@ pub(super) struct Payer<'p, P> {
     /// Whether others pay from it, too; if not, the steps of a fit are paid from a ledger that it makes itself.
     pub(super) shared: bool,
 }
+
+/// What a fit is paid from, and what is kept beside its checkpoint.
+pub(super) type Kept<'a, 'p, P> = (&'a mut Payer<'p, P>, &'a Beside<'a>);
 
 impl Fitted {
     pub(super) fn new(fit: Fit, whitening: Option<Whitening>, family: Family) -> Self {
@@ -186,7 +190,8 @@ impl PrivateFit<'_> {
     /// without an offset, of the families `gaussian` and `negative-binomial`: a point at each step, and a normal around the last
     /// whose covariance knows of the noise, by a release of the curvature or of the scores' second moments. The σ of `gaussian`,
     /// the `φ` of `negative-binomial` and the mean of counts without an offset are found from releases of their own. A checkpoint
-    /// `FILE` has the coordinates beside it, in `FILE.whitening`, and these in `FILE.nuisance`.
+    /// `FILE` has the coordinates beside it, in `FILE.whitening`, these in `FILE.nuisance`, and in `FILE.run` what run all of it is
+    /// of. It is gone on with for the same regression of the same records only, finished or not.
     ///
     /// Logistic regressions with a clip norm take the same steps in the coordinates of the bounds, with a
     /// curvature that is released during the run, too. Other regressions have independent normals as their guide, and a
@@ -221,43 +226,34 @@ impl PrivateFit<'_> {
         payer: &mut Payer<'_, impl Purse>,
         seed: Seed,
     ) -> Result<Fitted, Box<dyn StdError>> {
-        let is_alone = self.is_linear() && self.settings.clip_norm.is_none() && !self.is_of_bounds();
+        let place = self.settings.checkpoint.as_ref().map(|(path, resume)| (path.as_path(), *resume));
+        let beside = &Beside::new(place, self.specification, &records, &seed)?;
+        let is_alone = self.is_linear() && self.settings.clip_norm.is_none();
         let has_offset = self.specification.offset;
-        match self.specification.family {
+        let fitted = match self.specification.family {
             // An offset may be as large as it likes, and so may the outcome without it be.
-            Family::Gaussian if is_alone && !has_offset => self.gaussian(records, payer, seed),
-            Family::Poisson | Family::NegativeBinomial if is_alone && !has_offset => {
-                self.counts(records, payer, seed)
+            Family::Gaussian | Family::Poisson | Family::NegativeBinomial if is_alone && !has_offset => {
+                self.with_nuisance(records, (payer, beside), seed)
             }
             Family::Bernoulli | Family::Poisson | Family::Ordinal if is_alone => {
-                self.whitened(records, payer, seed)
+                self.whitened(records, (payer, beside), seed)
             }
             // Of the others the scale or share beside the predictor has scores of a very different size.
-            _ => self.plain(&Sensitive::new(records), payer, seed),
-        }
-    }
-
-    /// Where checkpoints are left.
-    pub(super) fn checkpoint(&self) -> Option<&Path> {
-        self.settings.checkpoint.as_ref().map(|(path, _)| path.as_path())
+            _ => self.plain(&Sensitive::new(records), (payer, beside), seed),
+        }?;
+        beside.finish()?;
+        Ok(fitted)
     }
 
     fn is_linear(self) -> bool {
         self.specification.groups.is_empty() && !self.specification.columns.is_empty()
     }
 
-    /// Whether a run goes on that was begun in the coordinates of the public bounds, or will be refused because its
-    /// checkpoint is there and it does not go on.
-    fn is_of_bounds(self) -> bool {
-        let begun = self.settings.checkpoint.as_ref().filter(|(path, _)| path.exists());
-        begun.is_some_and(|(path, resume)| !*resume || !beside(path).exists())
-    }
-
     /// A fit in the coordinates of the public bounds.
     pub(super) fn plain(
         self,
         records: &Sensitive<Records>,
-        payer: &mut Payer<'_, impl Purse>,
+        kept: Kept<'_, '_, impl Purse>,
         seed: Seed,
     ) -> Result<Fitted, Box<dyn StdError>> {
         let Self { specification, budget, .. } = self;
@@ -269,7 +265,7 @@ impl PrivateFit<'_> {
                 .noise_limited_steps()
                 .feature_norms(specification.feature_norms())
                 .subsample(FullBatch);
-            self.follow(self.with_settings(vi), records, payer, seed)?
+            self.follow(self.with_settings(vi), records, kept, seed)?
         } else {
             let mut vi =
                 DpVi::new(specification.model(), AutoNormal::new()).budget(budget).subsample(FullBatch);
@@ -279,7 +275,7 @@ impl PrivateFit<'_> {
                     vi = vi.correction(Correction::TraceRegression);
                 }
             }
-            self.follow(self.with_settings(vi), records, payer, seed)?
+            self.follow(self.with_settings(vi), records, kept, seed)?
         };
         Ok(Fitted::new(fit, None, family))
     }
@@ -303,7 +299,7 @@ impl PrivateFit<'_> {
         self,
         vi: DpVi<M, G, FullBatch>,
         records: &Sensitive<Records>,
-        payer: &mut Payer<'_, impl Purse>,
+        (payer, beside): Kept<'_, '_, impl Purse>,
         seed: Seed,
     ) -> Result<Fit, Box<dyn StdError>> {
         let bar = ProgressBar::new(0);
@@ -313,15 +309,15 @@ impl PrivateFit<'_> {
         bar.set_message("private fit");
         bar.enable_steady_tick(Duration::from_millis(100));
         let shown = bar.clone();
-        let mut vi = vi.on_progress(move |progress| {
+        let mut vi = beside.bind(vi).on_progress(move |progress| {
             shown.set_length(progress.steps);
             shown.set_position(progress.done);
         });
-        let mut resumes = false;
-        if let Some((path, resume)) = &self.settings.checkpoint {
+        let resumes = beside.goes_on();
+        if let Some((path, _)) = &self.settings.checkpoint {
             vi = vi.checkpoint(path, BETWEEN_CHECKPOINTS);
-            resumes = *resume && path.exists();
         }
+        beside.begin()?;
         // A resumed run has the seed of its checkpoint.
         let vi = if resumes { vi } else { vi.seed(seed) };
         let fit = match (payer.shared, resumes) {
@@ -331,24 +327,11 @@ impl PrivateFit<'_> {
             (false, true) => vi.resume(records),
         };
         bar.finish_and_clear();
+        if fit.is_err() {
+            beside.withdraw();
+        }
         Ok(fit?)
     }
-}
-
-/// Where a run with this checkpoint keeps its coordinates. They have been released, and the statement of their run covers them.
-pub(super) fn beside(checkpoint: &Path) -> PathBuf {
-    named(checkpoint, ".whitening")
-}
-
-/// Where a run with this checkpoint keeps what was released of a scale or dispersion.
-pub(super) fn nuisance_beside(checkpoint: &Path) -> PathBuf {
-    named(checkpoint, ".nuisance")
-}
-
-fn named(checkpoint: &Path, ending: &str) -> PathBuf {
-    let mut name = checkpoint.as_os_str().to_owned();
-    name.push(ending);
-    name.into()
 }
 
 /// Values that records touch.

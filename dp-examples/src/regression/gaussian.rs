@@ -23,7 +23,7 @@ use nalgebra::{DMatrix, DVector};
 use ndarray::Array2;
 use ppl_core::Records;
 
-use super::nuisance::{self, drawn};
+use super::nuisance::{self, COLUMN, drawn};
 use crate::whitening::{Whitening, raise};
 
 /// Shares of the budget, in which Gaussian releases add up: squares of the outcome, second moments of features and
@@ -44,9 +44,6 @@ const NAMES: [&str; 4] = [
 
 /// Residuals are cut at this many σ, which takes 1e-4 from the mean square of a normal.
 const CUT: f64 = 4.0;
-
-/// The column of features and outcome together.
-pub(super) const COLUMN: &str = "z";
 
 /// A scale found before the fit, and what is found after it.
 #[derive(Debug, Clone, PartialEq)]

@@ -7,6 +7,7 @@ use ppl_core::Values;
 use serde::{Deserialize, Serialize};
 
 use super::dispersion::Dispersion;
+use super::family::Family;
 use super::gaussian::Scale;
 
 /// A scale or a dispersion: what was found before a fit with it, and what was released after.
@@ -17,6 +18,9 @@ pub(super) enum Nuisance {
     /// `φ` of a negative binomial one.
     Dispersion(Dispersion),
 }
+
+/// The column of what is summed.
+pub(super) const COLUMN: &str = "z";
 
 /// Of the text that holds one.
 const VERSION: u64 = 1;
@@ -35,6 +39,14 @@ impl Nuisance {
         match self {
             Self::Scale(_) => "sigma",
             Self::Dispersion(_) => "phi",
+        }
+    }
+
+    /// Whether something is released of it after the steps that has not been yet. Poisson counts have no dispersion.
+    pub(super) fn is_open(&self, family: Family) -> bool {
+        match self {
+            Self::Scale(scale) => scale.residuals.is_none(),
+            Self::Dispersion(found) => family != Family::Poisson && found.sums.is_none(),
         }
     }
 

@@ -1,7 +1,6 @@
 //! Fits in coordinates in which columns vary about equally.
 
 use std::error::Error as StdError;
-use std::path::Path;
 
 use dp_accountant::Purse;
 use dp_sampler::{FullBatch, Seed};
@@ -13,12 +12,10 @@ use ppl_core::{Column, Model, Records, Schema};
 
 use super::dispersion::{self, Dispersion};
 use super::family::Family;
-use super::fitting::{Fitted, Payer, PrivateFit, beside, nuisance_beside};
+use super::fitting::{Fitted, Kept, PrivateFit};
 use super::gaussian::{self, Scale};
-use super::nuisance::Nuisance;
+use super::nuisance::{COLUMN, Nuisance};
 use super::specification::Specification;
-use crate::Error;
-use crate::output::write_whole;
 use crate::whitening::{CURVATURE_SHARE, Whitening, another_seed};
 
 type Failure = Box<dyn StdError>;
@@ -57,17 +54,15 @@ impl PrivateFit<'_> {
     pub(super) fn whitened(
         self,
         records: Records,
-        payer: &mut Payer<'_, impl Purse>,
+        (payer, beside): Kept<'_, '_, impl Purse>,
         seed: Seed,
     ) -> Result<Fitted, Failure> {
         let (features, moments) = self.features(&records)?;
-        // Coordinates are those of a checkpoint, which says for which records, model and ledger they are.
-        let checkpoint = self.checkpoint();
-        let whitening = match checkpoint.filter(|path| path.exists()) {
-            Some(path) => self.read(path, features.ncols())?,
-            None => {
+        let whitening = match beside.goes_on() {
+            true => beside.whitening(features.ncols(), self.budget)?,
+            false => {
                 let Some(planned) = Whitening::planned(&moments, self.budget)? else {
-                    return self.plain(&Sensitive::new(records), payer, seed);
+                    return self.plain(&Sensitive::new(records), (payer, beside), seed);
                 };
                 let scaled = Sensitive::new(records.clone().with_column("x", features.clone())?);
                 // What the fit would be refused for it is refused for before anything is paid.
@@ -76,134 +71,96 @@ impl PrivateFit<'_> {
                 let found = Whitening::release(&scaled, &moments, self.budget, payer.purse, first)?;
                 // It has been planned, so there is one.
                 let Some(whitening) = found else {
-                    return self.plain(&Sensitive::new(records), payer, seed);
+                    return self.plain(&Sensitive::new(records), (payer, beside), seed);
                 };
-                if let Some(path) = checkpoint {
-                    write_whole(&beside(path), whitening.to_json().as_bytes())?;
-                }
+                beside.keep_whitening(&whitening)?;
                 whitening
             }
         };
         let records = Sensitive::new(records.with_column("x", whitening.features(features.view()))?);
         drop(features);
-        let fit = self.follow(self.inference(&whitening), &records, payer, seed)?;
+        let fit = self.follow(self.inference(&whitening), &records, (payer, beside), seed)?;
         Ok(Fitted::new(fit, Some(whitening), self.specification.family))
     }
 
-    /// A Gaussian regression in such coordinates, whose scale is found apart from its coefficients.
-    pub(super) fn gaussian(
+    /// A regression in such coordinates, where what its family has beside its predictor is found apart from the coefficients: σ of
+    /// Gaussian outcomes; of counts their mean, and a dispersion if there is one.
+    pub(super) fn with_nuisance(
         self,
         records: Records,
-        payer: &mut Payer<'_, impl Purse>,
+        (payer, beside): Kept<'_, '_, impl Purse>,
         seed: Seed,
     ) -> Result<Fitted, Failure> {
         let (features, moments) = self.features(&records)?;
         let Some(planned) = Whitening::planned(&moments, self.budget)? else {
-            return self.plain(&Sensitive::new(records), payer, seed);
+            return self.plain(&Sensitive::new(records), (payer, beside), seed);
         };
-        let both = with_outcome(&features, &outcomes(&records)?);
-        let scaled = Sensitive::new(
-            records.clone().with_column("x", features.clone())?.with_column(gaussian::COLUMN, both)?,
-        );
-        let [first, second, third] = seeds(&seed)?;
-        let checkpoint = self.checkpoint();
-        let (whitening, mut scale) = match checkpoint.filter(|path| path.exists()) {
-            Some(path) => match self.read_nuisance(path, features.ncols())? {
-                Nuisance::Scale(scale) => (self.read(path, features.ncols())?, scale),
-                Nuisance::Dispersion(_) => return Err(another(path).into()),
-            },
-            None => {
-                let scale = Scale::planned(features.ncols());
-                self.inference_of_scale((&planned, &scale), scaled.schema())?
+        let outcomes: Array1<f64> = records.column(records.schema().find("y")?.0).numbers().collect();
+        let (high, family) = (self.specification.outcome.high.max(1.0), self.specification.family);
+        let summed = match family {
+            Family::Gaussian => with_outcome(&features, &outcomes),
+            _ => dispersion::outcomes(&outcomes, high),
+        };
+        let scaled = records.clone().with_column("x", features.clone())?.with_column(COLUMN, summed)?;
+        let scaled = Sensitive::new(scaled);
+        let (whitening, mut nuisance) = match beside.goes_on() {
+            true => (beside.whitening(features.ncols(), self.budget)?, beside.nuisance(features.ncols())?),
+            false => {
+                let first = another_seed(&seed)?;
+                let second = another_seed(&first)?;
+                let first_guess = match family {
+                    Family::Gaussian => Nuisance::Scale(Scale::planned(features.ncols())),
+                    _ => Nuisance::Dispersion(Dispersion::planned()),
+                };
+                self.inference_given((&planned, &first_guess), scaled.schema())?
                     .check_fit_from(&scaled, payer.purse)?;
                 let found = Whitening::release(&scaled, &moments, self.budget, payer.purse, first)?;
                 // It has been planned, so there is one.
                 let whitening = found.unwrap_or(planned);
-                let scale = Scale::release(&scaled, &whitening, payer.purse, second)?;
-                if let Some(path) = checkpoint {
-                    write_whole(&beside(path), whitening.to_json().as_bytes())?;
-                    keep(path, &Nuisance::Scale(scale.clone()))?;
-                }
-                (whitening, scale)
-            }
-        };
-        let records = Sensitive::new(records.with_column("x", whitening.features(features.view()))?);
-        drop(features);
-        let fit = self.follow(
-            self.inference_of_scale((&whitening, &scale), records.schema())?,
-            &records,
-            payer,
-            seed,
-        )?;
-        if let (Some(found), None) = (fit.noise_aware(), scale.residuals) {
-            scale.release_residuals(&scaled, &whitening, &found.mean, payer.purse, third)?;
-            if let Some(path) = checkpoint {
-                keep(path, &Nuisance::Scale(scale.clone()))?;
-            }
-        }
-        let fitted = Fitted::new(fit, Some(whitening), Family::Gaussian).with(Nuisance::Scale(scale));
-        Ok(fitted.after(payer, self.settings.steps)?)
-    }
-
-    /// A regression of counts in such coordinates; a dispersion is found apart from the coefficients.
-    pub(super) fn counts(
-        self,
-        records: Records,
-        payer: &mut Payer<'_, impl Purse>,
-        seed: Seed,
-    ) -> Result<Fitted, Failure> {
-        let (features, moments) = self.features(&records)?;
-        let Some(planned) = Whitening::planned(&moments, self.budget)? else {
-            return self.plain(&Sensitive::new(records), payer, seed);
-        };
-        let counts = outcomes(&records)?;
-        let high = self.specification.outcome.high.max(1.0);
-        let scaled = Sensitive::new(
-            records
-                .clone()
-                .with_column("x", features.clone())?
-                .with_column(dispersion::COLUMN, dispersion::outcomes(&counts, high))?,
-        );
-        let [first, second, third] = seeds(&seed)?;
-        let checkpoint = self.checkpoint();
-        let (whitening, mut found) = match checkpoint.filter(|path| path.exists()) {
-            Some(path) => match self.read_nuisance(path, features.ncols())? {
-                Nuisance::Dispersion(found) => (self.read(path, features.ncols())?, found),
-                Nuisance::Scale(_) => return Err(another(path).into()),
-            },
-            None => {
-                let found = Dispersion::planned();
-                self.inference_of_dispersion((&planned, &found))?.check_fit_from(&scaled, payer.purse)?;
-                let whitening = Whitening::release(&scaled, &moments, self.budget, payer.purse, first)?;
-                // It has been planned, so there is one.
-                let whitening = whitening.unwrap_or(planned);
-                let at = (self.specification.family, &whitening, high);
-                let found = Dispersion::release(&scaled, at, payer.purse, second)?;
-                if let Some(path) = checkpoint {
-                    write_whole(&beside(path), whitening.to_json().as_bytes())?;
-                    keep(path, &Nuisance::Dispersion(found.clone()))?;
-                }
-                (whitening, found)
+                let nuisance = match family {
+                    Family::Gaussian => {
+                        Nuisance::Scale(Scale::release(&scaled, &whitening, payer.purse, second)?)
+                    }
+                    _ => {
+                        let at = (family, &whitening, high);
+                        Nuisance::Dispersion(Dispersion::release(&scaled, at, payer.purse, second)?)
+                    }
+                };
+                beside.keep_whitening(&whitening)?;
+                beside.keep_nuisance(&nuisance)?;
+                (whitening, nuisance)
             }
         };
         drop(scaled);
-        let whitened = whitening.features(features.view());
-        let records = Sensitive::new(records.with_column("x", whitened)?);
-        let fit = self.follow(self.inference_of_dispersion((&whitening, &found))?, &records, payer, seed)?;
-        let family = self.specification.family;
-        if family == Family::Poisson {
-            return Ok(Fitted::new(fit, Some(whitening), family).after(payer, self.settings.steps)?);
-        }
-        if let (Some(aware), None) = (fit.noise_aware(), found.sums) {
-            let predictors = features.dot(&Array1::from(whitening.weights(&aware.mean)));
-            let parts = found.parts(&counts, &predictors);
-            let parts = Sensitive::new(Records::from_columns([(dispersion::COLUMN, Column::from(parts))])?);
-            found.release_residuals(&parts, &whitening, payer.purse, third)?;
-            if let Some(path) = checkpoint {
-                keep(path, &Nuisance::Dispersion(found.clone()))?;
+        let records = Sensitive::new(records.with_column("x", whitening.features(features.view()))?);
+        let inference = self.inference_given((&whitening, &nuisance), records.schema())?;
+        let fit = self.follow(inference, &records, (payer, beside), seed)?;
+        drop(records);
+        if let (Some(aware), true) = (fit.noise_aware(), nuisance.is_open(family)) {
+            let parts = match &nuisance {
+                Nuisance::Scale(_) => with_outcome(&features, &outcomes),
+                Nuisance::Dispersion(found) => {
+                    found.parts(&outcomes, &features.dot(&Array1::from(whitening.weights(&aware.mean))))
+                }
+            };
+            let parts = Records::from_columns([(COLUMN, Column::from(parts))])?;
+            // All that the release depends on: one that is made twice is the same, and no other has its noise.
+            let mean: Vec<u8> = aware.mean.iter().flat_map(|b| b.to_le_bytes()).collect();
+            let question = [whitening.to_json(), nuisance.to_json()];
+            let last = beside.seed_after(&parts, &[question[0].as_bytes(), question[1].as_bytes(), &mean])?;
+            let parts = Sensitive::new(parts);
+            match &mut nuisance {
+                Nuisance::Scale(scale) => {
+                    scale.release_residuals(&parts, &whitening, &aware.mean, payer.purse, last)?;
+                }
+                Nuisance::Dispersion(found) => {
+                    found.release_residuals(&parts, &whitening, payer.purse, last)?;
+                }
             }
+            beside.keep_nuisance(&nuisance)?;
         }
-        let fitted = Fitted::new(fit, Some(whitening), family).with(Nuisance::Dispersion(found));
+        let fitted = Fitted::new(fit, Some(whitening), family);
+        let fitted = if family == Family::Poisson { fitted } else { fitted.with(nuisance) };
         Ok(fitted.after(payer, self.settings.steps)?)
     }
 
@@ -228,18 +185,37 @@ impl PrivateFit<'_> {
         })
     }
 
-    /// The inference of a whitened Gaussian regression, given its scale.
-    fn inference_of_scale(
+    /// The inference of a whitened regression, given what its family has beside its predictor.
+    fn inference_given(
         self,
-        (whitening, scale): (&Whitening, &Scale),
+        (whitening, nuisance): (&Whitening, &Nuisance),
         schema: &Schema,
     ) -> Result<DpVi<impl Model + use<>, AutoLaplace, FullBatch>, Failure> {
+        let there = self.there(whitening);
+        // One model for both, for they are to be of one type.
+        let model = there.model_given(match nuisance {
+            Nuisance::Scale(scale) => scale.sigma,
+            Nuisance::Dispersion(found) => found.phi,
+        });
+        match nuisance {
+            Nuisance::Scale(scale) => self.inference_of_scale(model, (whitening, scale), schema),
+            Nuisance::Dispersion(found) => self.inference_of_dispersion(model, (whitening, found)),
+        }
+    }
+
+    /// That of a Gaussian regression, given its scale.
+    fn inference_of_scale<M: Model>(
+        self,
+        model: M,
+        (whitening, scale): (&Whitening, &Scale),
+        schema: &Schema,
+    ) -> Result<DpVi<M, AutoLaplace, FullBatch>, Failure> {
         let (sigma, count) = (scale.sigma, (whitening.records() as f64).max(1.0));
         // Curvatures are those of features over σ², and so is the information that the noise of them is compared with.
         let noise = whitening.single() / (gaussian::left() * CURVATURE_SHARE).sqrt();
         let length = whitening.length(count, noise);
         let clip_norm = GAUSSIAN_NORM * whitening.typical() / sigma;
-        let vi = DpVi::new(self.there(whitening).model_given(sigma), AutoLaplace::new())
+        let vi = DpVi::new(model, AutoLaplace::new())
             .draw_scheme(DrawScheme::Single)
             .budget(self.budget)
             .released_before(whitening.releases().iter().cloned())
@@ -261,11 +237,12 @@ impl PrivateFit<'_> {
         Ok(vi.optimiser(sgd(Schedule::Constant(rate))?))
     }
 
-    /// The inference of a whitened regression of counts, given their dispersion.
-    fn inference_of_dispersion(
+    /// That of a regression of counts, given their dispersion.
+    fn inference_of_dispersion<M: Model>(
         self,
+        model: M,
         (whitening, found): (&Whitening, &Dispersion),
-    ) -> Result<DpVi<impl Model + use<>, AutoLaplace, FullBatch>, Failure> {
+    ) -> Result<DpVi<M, AutoLaplace, FullBatch>, Failure> {
         let (curvature, count) = (found.curvature(), (whitening.records() as f64).max(1.0));
         let noise =
             whitening.single() / (dispersion::left(self.specification.family) * CURVATURE_SHARE).sqrt();
@@ -279,7 +256,6 @@ impl PrivateFit<'_> {
             })
             .collect();
         let start = Array1::from(whitening.prior_means(&start)).into_dyn();
-        let model = self.there(whitening).model_given(found.phi);
         let vi = (whitening.inference_by_scores(model, self.budget))
             .released_before(dispersion::releases(self.specification.family, whitening.single())?)
             .initial_values(InitialValues::values([("b", start)]))
@@ -288,21 +264,6 @@ impl PrivateFit<'_> {
             .curvature_norm(length * length * curvature);
         Ok(self.with_settings(vi))
     }
-
-    /// What was released of a scale or dispersion, of a run that goes on.
-    fn read_nuisance(self, checkpoint: &Path, features: usize) -> crate::Result<Nuisance> {
-        read(&nuisance_beside(checkpoint), |text| Nuisance::from_json(text, features))
-    }
-
-    /// The coordinates of a run that goes on.
-    fn read(self, checkpoint: &Path, features: usize) -> crate::Result<Whitening> {
-        read(&beside(checkpoint), |text| Whitening::from_json(text, features, self.budget))
-    }
-}
-
-/// The outcomes.
-fn outcomes(records: &Records) -> ppl_core::Result<Array1<f64>> {
-    Ok(records.column(records.schema().find("y")?.0).numbers().collect())
 }
 
 /// Features and the outcome.
@@ -311,30 +272,4 @@ fn with_outcome(features: &Array2<f64>, outcomes: &Array1<f64>) -> Array2<f64> {
     both.slice_mut(ndarray::s![.., ..features.ncols()]).assign(features);
     both.column_mut(features.ncols()).assign(outcomes);
     both
-}
-
-/// Seeds of the coordinates, and of what is released before the steps and after them.
-fn seeds(seed: &Seed) -> dp_sampler::Result<[Seed; 3]> {
-    let first = another_seed(seed)?;
-    let second = another_seed(&first)?;
-    let third = another_seed(&second)?;
-    Ok([first, second, third])
-}
-
-/// Writes what was released of a scale or dispersion beside a checkpoint.
-fn keep(checkpoint: &Path, nuisance: &Nuisance) -> crate::Result<()> {
-    write_whole(&nuisance_beside(checkpoint), nuisance.to_json().as_bytes())
-}
-
-/// A run that goes on with what was found for another family.
-fn another(checkpoint: &Path) -> Error {
-    let file = nuisance_beside(checkpoint).display().to_string();
-    Error::Unreadable { file, reason: "it is of a regression of another family".to_owned() }
-}
-
-/// What was kept beside a checkpoint.
-fn read<T>(file: &Path, of: impl FnOnce(&str) -> Result<T, String>) -> crate::Result<T> {
-    let wrong = |reason: String| Error::Unreadable { file: file.display().to_string(), reason };
-    let text = std::fs::read_to_string(file).map_err(|error| wrong(error.to_string()))?;
-    of(&text).map_err(wrong)
 }

@@ -157,6 +157,11 @@ impl Checkpoint {
             };
             let ((name, found), (other, here)) = (split(found), split(here));
             let what = if other == "a setting" { name } else { other };
+            let is_fingerprint = [settings::PROGRAMS, settings::FIRST].contains(&what.as_str());
+            let (found, here) = match is_fingerprint {
+                true => ("others".to_owned(), "not the same".to_owned()),
+                false => (found, here),
+            };
             return Err(Error::CheckpointOfAnother { path: file::shown(path), what, found, here });
         }
     }

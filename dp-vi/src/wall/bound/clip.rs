@@ -143,7 +143,7 @@ pub enum Clipping {
     /// [`Clipping::Flat`].
     PerSite,
     /// `C` follows a quantile of the norms that is chosen by noise and number of records, see
-    /// [`Quantile`](crate::Quantile).
+    /// [`Quantile`](crate::Quantile), which also says how far beside which optimisers.
     Adaptive,
     /// `C` follows this quantile of the norms.
     Quantile(crate::Quantile),
