@@ -432,3 +432,104 @@ fn named(checkpoint: &Path, ending: &str) -> PathBuf {
     name.push(ending);
     name.into()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::output::tests::TestFolder;
+    use crate::regression::outcome::Outcome;
+
+    fn specification(family: Family) -> Specification {
+        let outcome = Outcome { name: "y".to_owned(), levels: Vec::new(), low: 0.0, high: 1.0 };
+        let (columns, groups) = (Vec::new(), Vec::new());
+        Specification {
+            family,
+            outcome,
+            columns,
+            groups,
+            offset: false,
+            outcome_scale: (0.0, 1.0),
+            sigma: 1.0,
+        }
+    }
+
+    fn records(values: &[f64]) -> Records {
+        Records::from_columns([("y", values.to_vec())]).unwrap()
+    }
+
+    /// The same question of the same records has the same noise; other records, or another question, have noise of their own: were
+    /// it the same, the difference of two releases would have none.
+    #[test]
+    fn noise_after_the_steps_is_of_records_and_question() {
+        let of = specification(Family::Gaussian);
+        let begun = |seed| Beside::begun(None, &of, &records(&[1.0]), &Seed::for_tests(seed));
+        let seed = |beside: &Beside<'_>, values: &[f64], question: &[&[u8]]| {
+            beside.seed_after(&records(values), question).unwrap().expose()
+        };
+        let base = seed(&begun(1), &[1.0, 2.0], &[b"a", b"bc"]);
+        assert_eq!(seed(&begun(1), &[1.0, 2.0], &[b"a", b"bc"]), base);
+        for other in [
+            seed(&begun(1), &[1.0, 2.0_f64.next_up()], &[b"a", b"bc"]),
+            seed(&begun(1), &[2.0, 1.0], &[b"a", b"bc"]),
+            seed(&begun(1), &[1.0, 2.0, 0.0], &[b"a", b"bc"]),
+            seed(&begun(1), &[1.0, 2.0], &[b"ab", b"c"]),
+            seed(&begun(1), &[1.0, 2.0], &[b"a"]),
+            seed(&begun(2), &[1.0, 2.0], &[b"a", b"bc"]),
+        ] {
+            assert_ne!(other[..32], base[..32]);
+        }
+        // As secret as what it is made of, and never that itself.
+        assert_eq!(base[32], 0);
+        let secret = Beside::begun(None, &of, &records(&[1.0]), &Seed::from_os().unwrap());
+        assert!(secret.seed_after(&records(&[1.0]), &[]).unwrap().is_secret());
+    }
+
+    /// Neither the key nor the print says anything of the records without the other, and the run's name says nothing of the key.
+    #[test]
+    fn the_key_knows_no_record_and_the_print_is_under_it() {
+        let of = specification(Family::Gaussian);
+        let place = Path::new("c");
+        let of_records =
+            |values: &[f64], seed| Beside::begun(Some(place), &of, &records(values), &Seed::for_tests(seed));
+        let (one, other) = (of_records(&[1.0, 2.0], 1), of_records(&[1.0, 3.0], 1));
+        assert_eq!((*one.key, one.name()), (*other.key, other.name()));
+        assert_ne!(one.print, other.print);
+        assert_ne!(one.print, of_records(&[1.0, 2.0], 2).print);
+        assert!(!digits(&*one.key).contains(&one.name()));
+        let secret = one.secret.as_ref().unwrap();
+        assert_ne!(**secret, *one.key);
+        assert_ne!(secret[..], Seed::for_tests(1).expose()[..32]);
+    }
+
+    #[test]
+    fn what_is_damaged_is_refused_without_its_text() {
+        let folder = TestFolder::new();
+        let path = folder.0.join("c");
+        let of = specification(Family::Gaussian);
+        let beside = Beside::begun(Some(&path), &of, &records(&[1.0]), &Seed::for_tests(1));
+        beside.begin().unwrap();
+        let file = run_beside(&path);
+        let text = std::fs::read_to_string(&file).unwrap();
+        let secret = digits(&**beside.secret.as_ref().unwrap());
+        assert!(text.contains(&secret));
+        let stored: Stored = read(&file).unwrap();
+        assert_eq!(bytes(&stored.key), Some(beside.key.clone()));
+        for cut in 0..text.len() {
+            std::fs::write(&file, &text[..cut]).unwrap();
+            let told = read::<Stored>(&file).err().expect("an error").to_string();
+            assert!(!told.contains(&secret) && !told.contains(&stored.key), "{told}");
+        }
+        for odd in ["", "00", &"g".repeat(64), &"é".repeat(32), &"0".repeat(65)] {
+            assert_eq!(bytes(odd), None, "{odd}");
+        }
+        // Without a checkpoint the file is taken back; one that goes on leaves it.
+        beside.withdraw();
+        assert!(!file.exists());
+        beside.begin().unwrap();
+        std::fs::write(&path, "").unwrap();
+        beside.withdraw();
+        assert!(file.exists());
+        beside.finish().unwrap();
+        assert!(!std::fs::read_to_string(&file).unwrap().contains(&secret));
+    }
+}

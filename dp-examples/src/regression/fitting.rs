@@ -10,13 +10,14 @@ use dp_vi::guides::{AutoLaplace, AutoNormal, Guide};
 use dp_vi::{Correction, DpVi, DrawScheme, Fit, InitialValues, PrivacyReport, Sensitive};
 use indicatif::{ProgressBar, ProgressStyle};
 use ndarray::{ArrayD, Axis};
-use ppl_core::{Model, Records, Values};
+use ppl_core::{Model, Records, Schema, Values};
 
 use super::beside::Beside;
 use super::family::Family;
 use super::nuisance::Nuisance;
 use super::posterior::{self, Draws};
 use super::specification::{FIRST_CUT, GAP, Specification};
+use crate::Error;
 use crate::whitening::{Whitening, statement};
 
 /// What was said about a fit beside its model.
@@ -58,6 +59,16 @@ pub(super) struct Payer<'p, P> {
     pub(super) purse: &'p mut P,
     /// Whether others pay from it, too; if not, the steps of a fit are paid from a ledger that it makes itself.
     pub(super) shared: bool,
+}
+
+/// How a regression is fitted.
+pub(super) enum Way {
+    /// In whitened coordinates, where what the family has beside its predictor is found apart.
+    WithNuisance,
+    /// In whitened coordinates.
+    Whitened,
+    /// In those of the public bounds.
+    Plain,
 }
 
 /// What a fit is paid from, and what is kept beside its checkpoint.
@@ -228,21 +239,68 @@ impl PrivateFit<'_> {
     ) -> Result<Fitted, Box<dyn StdError>> {
         let place = self.settings.checkpoint.as_ref().map(|(path, resume)| (path.as_path(), *resume));
         let beside = &Beside::new(place, self.specification, &records, &seed)?;
-        let is_alone = self.is_linear() && self.settings.clip_norm.is_none();
-        let has_offset = self.specification.offset;
-        let fitted = match self.specification.family {
-            // An offset may be as large as it likes, and so may the outcome without it be.
-            Family::Gaussian | Family::Poisson | Family::NegativeBinomial if is_alone && !has_offset => {
-                self.with_nuisance(records, (payer, beside), seed)
-            }
-            Family::Bernoulli | Family::Poisson | Family::Ordinal if is_alone => {
-                self.whitened(records, (payer, beside), seed)
-            }
-            // Of the others the scale or share beside the predictor has scores of a very different size.
-            _ => self.plain(&Sensitive::new(records), (payer, beside), seed),
-        }?;
+        let schema = records.schema().clone();
+        let kept = (payer, beside);
+        let fitted = match self.way() {
+            Way::WithNuisance => self.with_nuisance(records, kept, seed),
+            Way::Whitened => self.whitened(records, kept, seed),
+            Way::Plain => self.plain(&Sensitive::new(records), kept, seed),
+        };
+        let fitted = fitted.map_err(|error| self.explained(error, &schema))?;
         beside.finish()?;
         Ok(fitted)
+    }
+
+    /// How it is fitted.
+    pub(super) fn way(self) -> Way {
+        let is_alone = self.is_linear() && self.settings.clip_norm.is_none();
+        match self.specification.family {
+            // An offset may be as large as it likes, and so may the outcome without it be.
+            Family::Gaussian | Family::Poisson | Family::NegativeBinomial
+                if is_alone && !self.specification.offset =>
+            {
+                Way::WithNuisance
+            }
+            Family::Bernoulli | Family::Poisson | Family::Ordinal if is_alone => Way::Whitened,
+            // Of the others the scale or share beside the predictor has scores of a very different size.
+            _ => Way::Plain,
+        }
+    }
+
+    /// An error that is due to a budget for which the noise would be too large, in the words of the options.
+    fn explained(self, error: Box<dyn StdError>, schema: &Schema) -> Box<dyn StdError> {
+        let is_of_noise = match error.downcast_ref::<dp_vi::Error>() {
+            Some(dp_vi::Error::OutOfRange { what, .. }) => what.starts_with("noise multiplier"),
+            Some(dp_vi::Error::Accounting(error)) => {
+                matches!(error, dp_accountant::Error::Unreachable { .. })
+            }
+            _ => false,
+        };
+        match is_of_noise.then(|| self.smallest_epsilon(schema)).flatten() {
+            Some(smallest) => {
+                let Budget { epsilon, delta, .. } = self.budget;
+                Error::EpsilonTooSmall { epsilon, delta, smallest, reason: error.to_string() }.into()
+            }
+            None => error,
+        }
+    }
+
+    /// The smallest ε for which it can be planned, in two digits and rounded up; `None` where that is above 1.
+    fn smallest_epsilon(self, schema: &Schema) -> Option<f64> {
+        let works = |epsilon: f64| {
+            let budget = Budget { epsilon, ..self.budget };
+            PrivateFit { budget, ..self }.check_plan(schema).is_ok()
+        };
+        let (mut low, mut high) = (self.budget.epsilon.max(1e-12).ln(), 0.0);
+        if low >= high || !works(1.0) {
+            return None;
+        }
+        while high - low > 0.02 {
+            let middle = 0.5 * (low + high);
+            if works(middle.exp()) { high = middle } else { low = middle }
+        }
+        let unit = 10_f64.powf((high / std::f64::consts::LN_10).floor() - 1.0);
+        format!("{:.1e}", (high.exp() / unit).ceil() * unit).parse().ok()
     }
 
     fn is_linear(self) -> bool {
@@ -256,28 +314,40 @@ impl PrivateFit<'_> {
         kept: Kept<'_, '_, impl Purse>,
         seed: Seed,
     ) -> Result<Fitted, Box<dyn StdError>> {
-        let Self { specification, budget, .. } = self;
-        let family = specification.family;
-        let fit = if family == Family::Bernoulli && self.is_linear() {
-            let vi = DpVi::new(specification.model(), AutoLaplace::new())
-                .budget(budget)
-                .draw_scheme(DrawScheme::Single)
-                .noise_limited_steps()
-                .feature_norms(specification.feature_norms())
-                .subsample(FullBatch);
-            self.follow(self.with_settings(vi), records, kept, seed)?
-        } else {
-            let mut vi =
-                DpVi::new(specification.model(), AutoNormal::new()).budget(budget).subsample(FullBatch);
-            if family != Family::Bernoulli {
-                vi = vi.initial_values(InitialValues::PriorMedian);
-                if elements(specification) <= MOST_BY_TRACE {
-                    vi = vi.correction(Correction::TraceRegression);
-                }
-            }
-            self.follow(self.with_settings(vi), records, kept, seed)?
+        let fit = match self.is_noise_limited() {
+            true => self.follow(self.noise_limited(), records, kept, seed)?,
+            false => self.follow(self.independent(), records, kept, seed)?,
         };
-        Ok(Fitted::new(fit, None, family))
+        Ok(Fitted::new(fit, None, self.specification.family))
+    }
+
+    /// Whether steps in the coordinates of the bounds are as long as the noise allows.
+    pub(super) fn is_noise_limited(self) -> bool {
+        self.specification.family == Family::Bernoulli && self.is_linear()
+    }
+
+    /// The inference of a logistic regression in the coordinates of the bounds.
+    pub(super) fn noise_limited(self) -> DpVi<impl Model + use<>, AutoLaplace, FullBatch> {
+        let vi = DpVi::new(self.specification.model(), AutoLaplace::new())
+            .budget(self.budget)
+            .draw_scheme(DrawScheme::Single)
+            .noise_limited_steps()
+            .feature_norms(self.specification.feature_norms())
+            .subsample(FullBatch);
+        self.with_settings(vi)
+    }
+
+    /// The inference of any other regression in these, with independent normals.
+    pub(super) fn independent(self) -> DpVi<impl Model + use<>, AutoNormal, FullBatch> {
+        let mut vi =
+            DpVi::new(self.specification.model(), AutoNormal::new()).budget(self.budget).subsample(FullBatch);
+        if self.specification.family != Family::Bernoulli {
+            vi = vi.initial_values(InitialValues::PriorMedian);
+            if elements(self.specification) <= MOST_BY_TRACE {
+                vi = vi.correction(Correction::TraceRegression);
+            }
+        }
+        self.with_settings(vi)
     }
 
     pub(super) fn with_settings<M: Model, G: Guide>(

@@ -487,3 +487,20 @@ fn a_rare_category_does_not_carry_a_gaussian_away() {
         assert!(found[0].sd < 0.02 && found[1].sd < 0.02 && found[2].sd < 1.0, "{epsilon}: {found:?}");
     }
 }
+
+/// Intercepts are looked at, too: at the place where all columns are 0, far from the middle of their bounds.
+#[test]
+fn recovery_is_of_intercepts_too() {
+    for family in [Family::Gaussian, Family::Poisson] {
+        let found = super::recovery::measure(family, false, 2000, 20.0, 2).unwrap();
+        let intercepts = found.intercepts.unwrap();
+        assert_eq!((found.slopes.coefficients, intercepts.coefficients), (6, 2));
+        for found in [found.slopes, intercepts] {
+            // Root mean squares of two numbers: above 4.2 standard deviations once in 1e7 runs.
+            assert!(0.0 < found.error && found.error < 4.2 * found.sd, "{found:?}");
+            assert!(found.sd < 0.2, "{found:?}");
+        }
+    }
+    let found = super::recovery::measure(Family::Ordinal, false, 500, 5.0, 1).unwrap();
+    assert_eq!((found.slopes.coefficients, found.intercepts), (3, None));
+}

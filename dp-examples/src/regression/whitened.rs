@@ -12,7 +12,7 @@ use ppl_core::{Column, Model, Records, Schema};
 
 use super::dispersion::{self, Dispersion};
 use super::family::Family;
-use super::fitting::{Fitted, Kept, PrivateFit};
+use super::fitting::{Fitted, Kept, PrivateFit, Way};
 use super::gaussian::{self, Scale};
 use super::nuisance::{COLUMN, Nuisance};
 use super::specification::Specification;
@@ -35,6 +35,38 @@ const RADIUS: f64 = 0.75;
 const GAUSSIAN_NORM: f64 = 3.0;
 
 impl PrivateFit<'_> {
+    /// Checks that what is planned before anything is released can be planned.
+    pub(super) fn check_plan(self, schema: &Schema) -> Result<(), Failure> {
+        let planned = match self.way() {
+            Way::Plain => None,
+            _ => Whitening::planned(&self.expected_moments(), self.budget)?,
+        };
+        match (planned, self.way()) {
+            (Some(planned), Way::WithNuisance) => {
+                self.inference_given((&planned, &self.first_guess()), schema)?.plan(schema)?;
+            }
+            (Some(planned), _) => drop(self.inference(&planned).plan(schema)?),
+            (None, _) if self.is_noise_limited() => drop(self.noise_limited().plan(schema)?),
+            (None, _) => drop(self.independent().plan(schema)?),
+        }
+        Ok(())
+    }
+
+    /// What is expected of the squares of features in units of their coefficients' priors.
+    fn expected_moments(self) -> Vec<f64> {
+        let squares = self.specification.expected_squares();
+        let moments = squares.iter().zip(&self.specification.columns);
+        moments.map(|(square, column)| square * column.prior.1.powi(2)).collect()
+    }
+
+    /// What a fit is planned with before anything is released of what its family has beside its predictor.
+    fn first_guess(self) -> Nuisance {
+        match self.specification.family {
+            Family::Gaussian => Nuisance::Scale(Scale::planned(self.specification.columns.len())),
+            _ => Nuisance::Dispersion(Dispersion::planned()),
+        }
+    }
+
     /// Features in units of their coefficients' priors, and what is expected of their squares.
     fn features(self, records: &Records) -> Result<(Array2<f64>, Vec<f64>), Failure> {
         let columns = &self.specification.columns;
@@ -44,9 +76,7 @@ impl PrivateFit<'_> {
         for (mut values, column) in features.columns_mut().into_iter().zip(columns) {
             values *= column.prior.1;
         }
-        let squares = self.specification.expected_squares();
-        let moments = squares.iter().zip(columns).map(|(square, column)| square * column.prior.1.powi(2));
-        Ok((features, moments.collect()))
+        Ok((features, self.expected_moments()))
     }
 
     /// A regression in coordinates in which its columns, in units of their coefficients' priors, vary about
@@ -108,11 +138,7 @@ impl PrivateFit<'_> {
             false => {
                 let first = another_seed(&seed)?;
                 let second = another_seed(&first)?;
-                let first_guess = match family {
-                    Family::Gaussian => Nuisance::Scale(Scale::planned(features.ncols())),
-                    _ => Nuisance::Dispersion(Dispersion::planned()),
-                };
-                self.inference_given((&planned, &first_guess), scaled.schema())?
+                self.inference_given((&planned, &self.first_guess()), scaled.schema())?
                     .check_fit_from(&scaled, payer.purse)?;
                 let found = Whitening::release(&scaled, &moments, self.budget, payer.purse, first)?;
                 // It has been planned, so there is one.
