@@ -473,12 +473,12 @@ fn only_the_same_run_is_resumed() {
     assert!(told(run().steps(61), &records).contains("steps was 60, here it is 61"));
     assert!(told(run().clip_norm(1.0), &records).contains("clip norm was"));
     // In words: neither the fields of a type nor a fingerprint.
-    let before = Event::new(Mechanism::Gaussian { noise_multiplier: 50.0 }, Sampling::None).unwrap();
-    let before = told(run().released_before([Release::new("a scale", before, 2)]), &records);
-    assert!(before.contains("here it is 2 of the a scale"), "{before}");
+    let event = Event::new(Mechanism::Gaussian { noise_multiplier: 50.0 }, Sampling::None).unwrap();
+    let scale = told(run().released_before([Release::new("sum of scales", event, 2)]), &records);
+    assert!(scale.contains("released before was nothing, here it is 2 of the sum of scales"), "{scale}");
     let curvature = told(run().correction(Correction::Diagonal), &records);
     let start = told(run().initial_values(InitialValues::PriorMedian), &records);
-    for told in [&before, &curvature, &start] {
+    for told in [&scale, &curvature, &start] {
         assert!(!told.contains('{') && !told.contains("Some("), "{told}");
     }
     let bound = told(run().bound_to("survey", "7"), &records);
@@ -652,6 +652,9 @@ fn the_file_is_its_owners_only() {
     let bytes = std::fs::read(&path).unwrap();
     let start = b"dp-vi checkpoint 3\n".len() + 8;
     assert_eq!(bytes[start..start + 34], [0; 34]);
+    // Nor the number of records and their fingerprint, behind secrecy, steps and payment.
+    let records = start + 34 + 1 + 16 + 33;
+    assert_eq!(bytes[records..records + 24], [0; 24]);
 }
 
 #[test]

@@ -58,6 +58,11 @@ fn describe(
         None => writeln!(f, "budget: without privacy")?,
     }
     writeln!(f, "steps: {}", plan.steps)?;
+    write!(f, "released before: ")?;
+    for Release { what, event, count } in &plan.before {
+        write!(f, "{count} of the {} ({event}); ", what.escape_debug())?;
+    }
+    writeln!(f, "{}", if plan.before.is_empty() { "nothing" } else { "nothing else" })?;
     writeln!(f, "sampling: {}", plan.scheme)?;
     writeln!(f, "guide: {}", guide.escape_debug())?;
     match &settings.start {
@@ -88,11 +93,6 @@ fn describe(
         None => writeln!(f, "curvature: none")?,
     }
     writeln!(f, "gradients: {:?}", plan.gradients)?;
-    write!(f, "released before: ")?;
-    for Release { what, event, count } in &plan.before {
-        write!(f, "{count} of the {} ({event}); ", what.escape_debug())?;
-    }
-    writeln!(f, "{}", if plan.before.is_empty() { "nothing" } else { "nothing else" })?;
     writeln!(f, "features: {}", if plan.whitened { "whitened" } else { "as they are" })?;
     writeln!(f, "draws: {:?}", plan.draws)?;
     writeln!(f, "{PROGRAMS}: {}", shared.fingerprint)?;
