@@ -4,23 +4,29 @@
 #![allow(clippy::print_stdout, reason = "a program for the terminal")]
 
 use dp_examples::regression::family::Family;
-use dp_examples::regression::recovery::measure;
+use dp_examples::regression::recovery::{Recovered, measure};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
     let mut next = |default: &str| arguments.next().unwrap_or_else(|| default.to_owned());
     let (runs, epsilon, rows) = (next("1").parse()?, next("1").parse()?, next("2000").parse()?);
-    println!("{runs} runs of {rows} records each, epsilon {epsilon}, delta 1e-6; three slopes each");
-    println!("family                  groups  coverage  error   sd      noise-aware");
+    println!(
+        "{runs} runs of {rows} records each, epsilon {epsilon}, delta 1e-6; three slopes and an intercept each"
+    );
+    println!("                                slopes                    intercepts");
+    println!(
+        "family                  groups  coverage  error   sd      coverage  error   sd      noise-aware"
+    );
     for groups in [false, true] {
         for (name, family) in Family::ALL {
             let found = measure(family, groups, rows, epsilon, runs)?;
+            let columns =
+                |found: &Recovered| format!("{:.3}     {:.4}  {:.4}", found.coverage, found.error, found.sd);
             println!(
-                "{name:<22}  {:<6}  {:.3}     {:.4}  {:.4}  {}",
+                "{name:<22}  {:<6}  {}  {:<24}  {}",
                 if groups { "6" } else { "-" },
-                found.coverage,
-                found.error,
-                found.sd,
+                columns(&found.slopes),
+                found.intercepts.as_ref().map_or_else(|| "-".to_owned(), columns),
                 found.noise_aware
             );
         }

@@ -401,6 +401,30 @@ pub enum Error {
         /// What was expected there.
         expected: String,
     },
+    /// A budget for which more noise would be needed than can be drawn.
+    #[error(
+        "--epsilon {epsilon:e} is too small for this fit at --delta {delta:e}: the smallest that works is {smallest:e}, for more noise \
+         cannot be drawn ({})",
+        one_line(reason)
+    )]
+    EpsilonTooSmall {
+        /// The epsilon that was named.
+        epsilon: f64,
+        /// The delta beside it.
+        delta: f64,
+        /// The smallest epsilon that works, rounded up.
+        smallest: f64,
+        /// What noise would be needed.
+        reason: String,
+    },
+    /// A checkpoint, or a file beside it, of another run than the one that is to go on.
+    #[error("{}: {}", path(file), one_line(reason))]
+    AnotherRun {
+        /// The file as the user named it.
+        file: String,
+        /// What is another, and what to do.
+        reason: String,
+    },
     /// A formula cannot be fitted to these columns.
     #[error("{}", one_line(reason))]
     Formula {

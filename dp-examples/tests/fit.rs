@@ -6,7 +6,7 @@ use std::process::Stdio;
 use crate::folder::Folder;
 
 /// A folder with people and what is publicly known of them.
-fn folder(name: &str) -> Folder {
+pub(crate) fn folder(name: &str) -> Folder {
     let folder = Folder::new(env!("CARGO_BIN_EXE_fit"), &format!("formula-{name}"));
     folder.write("people.csv", people());
     folder.write("schema.toml", SCHEMA);
@@ -16,7 +16,7 @@ fn folder(name: &str) -> Folder {
 const SCHEMA: &str = "age = [17, 90]\nhours = { range = [1, 99], missing = 40 }\nsex = ['female', 'male']\n\
                       job = ['clerk', 'nurse', 'smith']\nincome = [0, 200]\nchildren = [0, 8]\n";
 
-fn people() -> String {
+pub(crate) fn people() -> String {
     let mut csv = "id,age,sex,hours,job,income,children\n".to_owned();
     for i in 0..600 {
         let (sex, job) = (["male", "female"][i % 3 % 2], ["clerk", "nurse", "smith"][i * 7 % 5 % 3]);
@@ -402,4 +402,33 @@ fn an_interrupted_run_is_paid_for_once_and_goes_on() {
     assert!((0.99..1.01).contains(&spent), "{text}");
     // Nothing is left for another fit.
     assert!(folder.bad(&[&fit[..5], &["--epsilon=1.4", "--ledger", "l"]].concat()).contains("budget"));
+}
+
+/// Budgets that need more noise than can be drawn: the message names option, value and the smallest that works, and that works.
+#[test]
+fn a_budget_that_is_too_small_is_named_with_the_smallest_that_works() {
+    let folder = folder("tiny");
+    for (formula, family) in [
+        ("children ~ age", "gaussian"),
+        ("children ~ age", "poisson"),
+        ("income >= 80 ~ age", "bernoulli"),
+        ("income ~ age", "student"),
+    ] {
+        let fit = |epsilon: &str, delta: &str| {
+            let all = [formula, "people.csv", "--schema", "schema.toml", "--steps=30", "--family", family];
+            let words = all.map(str::to_owned).into_iter();
+            words.chain([format!("--epsilon={epsilon}"), format!("--delta={delta}")]).collect::<Vec<_>>()
+        };
+        let run = |words: &[String]| folder.run(&words.iter().map(String::as_str).collect::<Vec<_>>());
+        for (epsilon, delta) in [("1e-6", "1e-6"), ("1e-9", "1e-12")] {
+            let words = fit(epsilon, delta);
+            let told = folder.bad(&words.iter().map(String::as_str).collect::<Vec<_>>());
+            let named = format!("--epsilon {epsilon} is too small for this fit at --delta {delta}");
+            assert!(told.contains(&named), "{told}");
+            let smallest = told.split("the smallest that works is ").nth(1).expect(&told);
+            let smallest: f64 = smallest.split(',').next().unwrap().parse().expect(&told);
+            assert!(run(&fit(&smallest.to_string(), delta)).status.success(), "{family}: {told}");
+            assert!(!run(&fit(&(0.9 * smallest).to_string(), delta)).status.success(), "{family}: {told}");
+        }
+    }
 }

@@ -6,6 +6,7 @@ mod bench;
 mod examples;
 mod finite;
 mod fit;
+mod fit_resumed;
 mod folder;
 mod papers;
 mod programs;

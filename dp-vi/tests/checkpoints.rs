@@ -1,13 +1,13 @@
 //! Runs that are stopped and resumed: the same result, no payment too few, and nothing resumed that is
 //! another run.
 
-use dp_accountant::{Budget, FileLedger, Ledger, Relation, Sampling};
+use dp_accountant::{Budget, Event, FileLedger, Ledger, Mechanism, Relation, Sampling};
 use dp_sampler::{BallsInBins, FullBatch, Poisson, Seed, Shuffle, Subsampling, WithReplacement};
 use dp_vi::guides::AutoNormal;
 use dp_vi::optimiser::{AdaDp, Schedule, adam, momentum, yogi};
 use dp_vi::{
-    Checkpoint, Clipping, Correction, DpVi, DrawScheme, Error, Fit, PrivateStart, Progress, Quantile,
-    RecordWeights, Sensitive,
+    Checkpoint, Clipping, Correction, DpVi, DrawScheme, Error, Fit, InitialValues, PrivateStart, Progress,
+    Quantile, RecordWeights, Release, Sensitive,
 };
 use ndarray::{Array1, Array2};
 use ppl_core::{Column, Records};
@@ -472,6 +472,17 @@ fn only_the_same_run_is_resumed() {
     );
     assert!(told(run().steps(61), &records).contains("steps was 60, here it is 61"));
     assert!(told(run().clip_norm(1.0), &records).contains("clip norm was"));
+    // In words: neither the fields of a type nor a fingerprint.
+    let event = Event::new(Mechanism::Gaussian { noise_multiplier: 50.0 }, Sampling::None).unwrap();
+    let scale = told(run().released_before([Release::new("sum of scales", event, 2)]), &records);
+    assert!(scale.contains("released before was nothing, here it is 2 of the sum of scales"), "{scale}");
+    let curvature = told(run().correction(Correction::Diagonal), &records);
+    let start = told(run().initial_values(InitialValues::PriorMedian), &records);
+    for told in [&scale, &curvature, &start] {
+        assert!(!told.contains('{') && !told.contains("Some("), "{told}");
+    }
+    let bound = told(run().bound_to("survey", "7"), &records);
+    assert!(bound.contains("survey"), "{bound}");
     assert!(told(run().average_tail(0.25), &records).contains("average was 0.5, here it is 0.25"));
     let slower = told(run().schedule(Schedule::Constant(0.01)), &records);
     assert!(slower.contains("optimiser was") && slower.contains("Constant(0.01)"), "{slower}");
@@ -641,6 +652,9 @@ fn the_file_is_its_owners_only() {
     let bytes = std::fs::read(&path).unwrap();
     let start = b"dp-vi checkpoint 3\n".len() + 8;
     assert_eq!(bytes[start..start + 34], [0; 34]);
+    // Nor the number of records and their fingerprint, behind secrecy, steps and payment.
+    let records = start + 34 + 1 + 16 + 33;
+    assert_eq!(bytes[records..records + 24], [0; 24]);
 }
 
 #[test]

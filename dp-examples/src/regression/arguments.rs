@@ -187,9 +187,10 @@ impl RegressionArguments {
                 path.display()
             ));
         }
-        // Written where a design is whitened: they must be none of the files that are named.
-        let coordinates = self.checkpoint.as_deref().map(super::fitting::beside);
-        let nuisance = self.checkpoint.as_deref().map(super::fitting::nuisance_beside);
+        // Written beside the checkpoint: they must be none of the files that are named.
+        let run = self.checkpoint.as_deref().map(super::beside::run_beside);
+        let coordinates = self.checkpoint.as_deref().map(super::beside::whitening_beside);
+        let nuisance = self.checkpoint.as_deref().map(super::beside::nuisance_beside);
         check_outputs(
             &[
                 ("the data", Some(&self.data)),
@@ -198,6 +199,7 @@ impl RegressionArguments {
                 ("--checkpoint", self.checkpoint.as_deref()),
             ],
             &[
+                ("--checkpoint with .run", run.as_deref()),
                 ("--checkpoint with .whitening", coordinates.as_deref()),
                 ("--checkpoint with .nuisance", nuisance.as_deref()),
                 ("--model", self.model.as_deref()),

@@ -24,7 +24,7 @@ use ndarray::{Array1, Array2, array};
 use ppl_core::{Column, Records};
 
 use super::family::Family;
-use super::nuisance::{self, Given, Seen, drawn};
+use super::nuisance::{self, COLUMN, Given, Seen, drawn};
 use crate::whitening::Whitening;
 
 /// Shares of the budget, in which Gaussian releases add up: logarithms of counts, counts, their squares, and squares of
@@ -50,9 +50,6 @@ const NONE: f64 = 1e15;
 
 /// The dispersions that are estimated. Above 1,000 the variance of counts is close to that of a Poisson distribution.
 const RANGE: (f64, f64) = (0.05, 1000.0);
-
-/// The columns of the outcome alone, and of residuals.
-const COLUMN: &str = "z";
 
 /// A dispersion found before the fit, and what is found after it.
 #[derive(Debug, Clone, PartialEq)]

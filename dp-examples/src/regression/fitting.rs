@@ -1,7 +1,7 @@
 //! Private fits of a regression, and what the noisy steps cost.
 
 use std::error::Error as StdError;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use dp_accountant::{Budget, Ledger, Purse};
@@ -10,13 +10,15 @@ use dp_vi::guides::{AutoLaplace, AutoNormal, Guide};
 use dp_vi::{Correction, DpVi, DrawScheme, Fit, InitialValues, PrivacyReport, Sensitive};
 use indicatif::{ProgressBar, ProgressStyle};
 use ndarray::{ArrayD, Axis};
-use ppl_core::{Model, Records, Values};
+use ppl_core::{Model, Records, Schema, Values};
 use ppl_distributions::Normal;
 
+use super::beside::Beside;
 use super::family::Family;
 use super::nuisance::Nuisance;
 use super::posterior::{self, Draws};
 use super::specification::{FIRST_CUT, GAP, Specification};
+use crate::Error;
 use crate::whitening::{Whitening, statement};
 
 /// What was said about a fit beside its model.
@@ -59,6 +61,19 @@ pub(super) struct Payer<'p, P> {
     /// Whether others pay from it, too; if not, the steps of a fit are paid from a ledger that it makes itself.
     pub(super) shared: bool,
 }
+
+/// How a regression is fitted.
+pub(super) enum Way {
+    /// In whitened coordinates, where what the family has beside its predictor is found apart.
+    WithNuisance,
+    /// In whitened coordinates.
+    Whitened,
+    /// In those of the public bounds.
+    Plain,
+}
+
+/// What a fit is paid from, and what is kept beside its checkpoint.
+pub(super) type Kept<'a, 'p, P> = (&'a mut Payer<'p, P>, &'a Beside<'a>);
 
 impl Fitted {
     pub(super) fn new(fit: Fit, whitening: Option<Whitening>, family: Family) -> Self {
@@ -193,7 +208,8 @@ impl PrivateFit<'_> {
     /// without an offset, of the families `gaussian` and `negative-binomial`: a point at each step, and a normal around the last
     /// whose covariance knows of the noise, by a release of the curvature or of the scores' second moments. The σ of `gaussian`,
     /// the `φ` of `negative-binomial` and the mean of counts without an offset are found from releases of their own. A checkpoint
-    /// `FILE` has the coordinates beside it, in `FILE.whitening`, and these in `FILE.nuisance`.
+    /// `FILE` has the coordinates beside it, in `FILE.whitening`, these in `FILE.nuisance`, and in `FILE.run` what run all of it is
+    /// of. It is gone on with for the same regression of the same records only, finished or not.
     ///
     /// Logistic regressions with a clip norm take the same steps in the coordinates of the bounds, with a
     /// curvature that is released during the run, too. Other regressions have independent normals as their guide, and a
@@ -228,62 +244,114 @@ impl PrivateFit<'_> {
         payer: &mut Payer<'_, impl Purse>,
         seed: Seed,
     ) -> Result<Fitted, Box<dyn StdError>> {
-        let is_alone = self.is_linear() && self.settings.clip_norm.is_none() && !self.is_of_bounds();
+        let place = self.settings.checkpoint.as_ref().map(|(path, resume)| (path.as_path(), *resume));
+        let beside = &Beside::new(place, self.specification, &records, &seed)?;
+        let schema = records.schema().clone();
+        let kept = (payer, beside);
+        let fitted = match self.way() {
+            Way::WithNuisance => self.with_nuisance(records, kept, seed),
+            Way::Whitened => self.whitened(records, kept, seed),
+            Way::Plain => self.plain(&Sensitive::new(records), kept, seed),
+        };
+        let fitted = fitted.map_err(|error| self.explained(error, &schema))?;
+        beside.finish()?;
+        Ok(fitted)
+    }
+
+    /// How it is fitted.
+    pub(super) fn way(self) -> Way {
+        let is_alone = self.is_linear() && self.settings.clip_norm.is_none();
         match self.specification.family {
             // An offset may be as large as it likes, and so may the outcome without it be.
-            Family::Bernoulli | Family::Ordinal if is_alone => self.whitened(records, payer, seed),
-            Family::Poisson if is_alone && self.specification.offset => self.whitened(records, payer, seed),
-            _ if is_alone && !self.specification.offset => self.with_nuisance(records, payer, seed),
+            Family::Bernoulli | Family::Ordinal if is_alone => Way::Whitened,
+            Family::Poisson if is_alone && self.specification.offset => Way::Whitened,
+            _ if is_alone && !self.specification.offset => Way::WithNuisance,
             // Of the others the scale or share beside the predictor has scores of a very different size.
-            _ => self.plain(&Sensitive::new(records), payer, seed),
+            _ => Way::Plain,
         }
     }
 
-    /// Where checkpoints are left.
-    pub(super) fn checkpoint(&self) -> Option<&Path> {
-        self.settings.checkpoint.as_ref().map(|(path, _)| path.as_path())
+    /// An error that is due to a budget for which the noise would be too large, in the words of the options.
+    fn explained(self, error: Box<dyn StdError>, schema: &Schema) -> Box<dyn StdError> {
+        let is_of_noise = match error.downcast_ref::<dp_vi::Error>() {
+            Some(dp_vi::Error::OutOfRange { what, .. }) => what.starts_with("noise multiplier"),
+            Some(dp_vi::Error::Accounting(error)) => {
+                matches!(error, dp_accountant::Error::Unreachable { .. })
+            }
+            _ => false,
+        };
+        match is_of_noise.then(|| self.smallest_epsilon(schema)).flatten() {
+            Some(smallest) => {
+                let Budget { epsilon, delta, .. } = self.budget;
+                Error::EpsilonTooSmall { epsilon, delta, smallest, reason: error.to_string() }.into()
+            }
+            None => error,
+        }
+    }
+
+    /// The smallest ε for which it can be planned, in two digits and rounded up; `None` where that is above 1.
+    fn smallest_epsilon(self, schema: &Schema) -> Option<f64> {
+        let works = |epsilon: f64| {
+            let budget = Budget { epsilon, ..self.budget };
+            PrivateFit { budget, ..self }.check_plan(schema).is_ok()
+        };
+        let (mut low, mut high) = (self.budget.epsilon.max(1e-12).ln(), 0.0);
+        if low >= high || !works(1.0) {
+            return None;
+        }
+        while high - low > 0.02 {
+            let middle = 0.5 * (low + high);
+            if works(middle.exp()) { high = middle } else { low = middle }
+        }
+        let unit = 10_f64.powf((high / std::f64::consts::LN_10).floor() - 1.0);
+        format!("{:.1e}", (high.exp() / unit).ceil() * unit).parse().ok()
     }
 
     fn is_linear(self) -> bool {
         self.specification.groups.is_empty() && !self.specification.columns.is_empty()
     }
 
-    /// Whether a run goes on that was begun in the coordinates of the public bounds, or will be refused because its
-    /// checkpoint is there and it does not go on.
-    fn is_of_bounds(self) -> bool {
-        let begun = self.settings.checkpoint.as_ref().filter(|(path, _)| path.exists());
-        begun.is_some_and(|(path, resume)| !*resume || !beside(path).exists())
-    }
-
     /// A fit in the coordinates of the public bounds.
     pub(super) fn plain(
         self,
         records: &Sensitive<Records>,
-        payer: &mut Payer<'_, impl Purse>,
+        kept: Kept<'_, '_, impl Purse>,
         seed: Seed,
     ) -> Result<Fitted, Box<dyn StdError>> {
-        let Self { specification, budget, .. } = self;
-        let family = specification.family;
-        let fit = if family == Family::Bernoulli && self.is_linear() {
-            let vi = DpVi::new(specification.model(), AutoLaplace::new())
-                .budget(budget)
-                .draw_scheme(DrawScheme::Single)
-                .noise_limited_steps()
-                .feature_norms(specification.feature_norms())
-                .subsample(FullBatch);
-            self.follow(self.with_settings(vi), records, payer, seed)?
-        } else {
-            let mut vi =
-                DpVi::new(specification.model(), AutoNormal::new()).budget(budget).subsample(FullBatch);
-            if family != Family::Bernoulli {
-                vi = vi.initial_values(InitialValues::PriorMedian);
-                if elements(specification) <= MOST_BY_TRACE {
-                    vi = vi.correction(Correction::TraceRegression);
-                }
-            }
-            self.follow(self.with_settings(vi), records, payer, seed)?
+        let fit = match self.is_noise_limited() {
+            true => self.follow(self.noise_limited(), records, kept, seed)?,
+            false => self.follow(self.independent(), records, kept, seed)?,
         };
-        Ok(Fitted::new(fit, None, family))
+        Ok(Fitted::new(fit, None, self.specification.family))
+    }
+
+    /// Whether steps in the coordinates of the bounds are as long as the noise allows.
+    pub(super) fn is_noise_limited(self) -> bool {
+        self.specification.family == Family::Bernoulli && self.is_linear()
+    }
+
+    /// The inference of a logistic regression in the coordinates of the bounds.
+    pub(super) fn noise_limited(self) -> DpVi<impl Model + use<>, AutoLaplace, FullBatch> {
+        let vi = DpVi::new(self.specification.model(), AutoLaplace::new())
+            .budget(self.budget)
+            .draw_scheme(DrawScheme::Single)
+            .noise_limited_steps()
+            .feature_norms(self.specification.feature_norms())
+            .subsample(FullBatch);
+        self.with_settings(vi)
+    }
+
+    /// The inference of any other regression in these, with independent normals.
+    pub(super) fn independent(self) -> DpVi<impl Model + use<>, AutoNormal, FullBatch> {
+        let mut vi =
+            DpVi::new(self.specification.model(), AutoNormal::new()).budget(self.budget).subsample(FullBatch);
+        if self.specification.family != Family::Bernoulli {
+            vi = vi.initial_values(InitialValues::PriorMedian);
+            if elements(self.specification) <= MOST_BY_TRACE {
+                vi = vi.correction(Correction::TraceRegression);
+            }
+        }
+        self.with_settings(vi)
     }
 
     pub(super) fn with_settings<M: Model, G: Guide>(
@@ -305,7 +373,7 @@ impl PrivateFit<'_> {
         self,
         vi: DpVi<M, G, FullBatch>,
         records: &Sensitive<Records>,
-        payer: &mut Payer<'_, impl Purse>,
+        (payer, beside): Kept<'_, '_, impl Purse>,
         seed: Seed,
     ) -> Result<Fit, Box<dyn StdError>> {
         let bar = ProgressBar::new(0);
@@ -315,15 +383,15 @@ impl PrivateFit<'_> {
         bar.set_message("private fit");
         bar.enable_steady_tick(Duration::from_millis(100));
         let shown = bar.clone();
-        let mut vi = vi.on_progress(move |progress| {
+        let mut vi = beside.bind(vi).on_progress(move |progress| {
             shown.set_length(progress.steps);
             shown.set_position(progress.done);
         });
-        let mut resumes = false;
-        if let Some((path, resume)) = &self.settings.checkpoint {
+        let resumes = beside.goes_on();
+        if let Some((path, _)) = &self.settings.checkpoint {
             vi = vi.checkpoint(path, BETWEEN_CHECKPOINTS);
-            resumes = *resume && path.exists();
         }
+        beside.begin()?;
         // A resumed run has the seed of its checkpoint.
         let vi = if resumes { vi } else { vi.seed(seed) };
         let fit = match (payer.shared, resumes) {
@@ -333,24 +401,11 @@ impl PrivateFit<'_> {
             (false, true) => vi.resume(records),
         };
         bar.finish_and_clear();
+        if fit.is_err() {
+            beside.withdraw();
+        }
         Ok(fit?)
     }
-}
-
-/// Where a run with this checkpoint keeps its coordinates. They have been released, and the statement of their run covers them.
-pub(super) fn beside(checkpoint: &Path) -> PathBuf {
-    named(checkpoint, ".whitening")
-}
-
-/// Where a run with this checkpoint keeps what was released of a scale or dispersion.
-pub(super) fn nuisance_beside(checkpoint: &Path) -> PathBuf {
-    named(checkpoint, ".nuisance")
-}
-
-fn named(checkpoint: &Path, ending: &str) -> PathBuf {
-    let mut name = checkpoint.as_os_str().to_owned();
-    name.push(ending);
-    name.into()
 }
 
 /// Values that records touch.

@@ -23,7 +23,7 @@ use nalgebra::{DMatrix, DVector};
 use ndarray::{Array2, Axis, s};
 use ppl_core::{Column, Records};
 
-use super::nuisance::{self, Given, Seen, drawn, excess};
+use super::nuisance::{self, COLUMN, Given, Seen, drawn, excess};
 use crate::whitening::{Whitening, another_seed, raise};
 
 /// Shares of the budget, in which Gaussian releases add up: squares of the outcome, second moments of features and
@@ -52,9 +52,6 @@ pub(super) const LONG: f64 = 3.0;
 
 /// The least σ, in half-widths of the outcome's bounds.
 pub(super) const LEAST: f64 = 1e-12;
-
-/// The column of features and outcome together, and of residuals.
-pub(super) const COLUMN: &str = "z";
 
 /// A scale found before the fit, and what is found after it.
 #[derive(Debug, Clone, PartialEq)]

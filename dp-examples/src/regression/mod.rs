@@ -9,6 +9,7 @@
 
 mod account;
 pub mod arguments;
+mod beside;
 pub mod command;
 mod dispersion;
 pub mod effects;

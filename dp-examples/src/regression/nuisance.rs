@@ -64,6 +64,9 @@ pub(super) struct Given {
     pub(super) plain_ascent: bool,
 }
 
+/// The column of what is summed or counted.
+pub(super) const COLUMN: &str = "z";
+
 /// Of the text that holds one.
 const VERSION: u64 = 1;
 
@@ -128,12 +131,12 @@ impl Nuisance {
     }
 
     /// Whether something is left to be released, after a fit of this family.
-    pub(super) fn is_unfinished(&self, family: Family) -> bool {
+    pub(super) fn is_open(&self, family: Family) -> bool {
         match self {
             Self::Scale(scale) => scale.residuals.is_none(),
             Self::Tails(tails) => tails.after.is_none(),
             Self::Zeros(zeros) => zeros.after.is_none(),
-            Self::Dispersion(dispersion) => family == Family::NegativeBinomial && dispersion.sums.is_none(),
+            Self::Dispersion(found) => family != Family::Poisson && found.sums.is_none(),
         }
     }
 

@@ -90,7 +90,11 @@ pub(crate) fn quantile(sorted: &[f64], p: f64) -> f64 {
 /// ```text
 /// β_j = h b_j/h_j          β_0 = c + h (b_0 − Σ_j b_j c_j/h_j)
 /// ```
-fn unscaled(scaled: &[f64], columns: &[ScaledColumn], (centre, width): (f64, f64)) -> (Vec<f64>, f64) {
+pub(super) fn unscaled(
+    scaled: &[f64],
+    columns: &[ScaledColumn],
+    (centre, width): (f64, f64),
+) -> (Vec<f64>, f64) {
     let taken: f64 = scaled.iter().zip(columns).map(|(b, column)| b * column.centre / column.width).sum();
     let mut found: Vec<f64> =
         scaled.iter().zip(columns).map(|(b, column)| width * b / column.width).collect();

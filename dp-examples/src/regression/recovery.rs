@@ -11,7 +11,9 @@ use rand_core::{Rng, SeedableRng};
 use super::family::Family;
 use super::fitting::{PrivateFit, Settings};
 use super::outcome::outcomes;
+use super::posterior::{Summary, unscaled};
 use super::specification::Specification;
+use crate::Error;
 use crate::formula::Formula;
 use crate::formula::matrix::Design;
 use crate::schema::{Frame, Schema};
@@ -20,6 +22,17 @@ use crate::table::Table;
 /// What repeated fits of one family found.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Recovery {
+    /// Of slopes.
+    pub slopes: Recovered,
+    /// Of intercepts, as they are said: where all columns are 0. Ordinal regressions have none.
+    pub intercepts: Option<Recovered>,
+    /// How many runs have intervals that include the privacy noise.
+    pub noise_aware: usize,
+}
+
+/// What was found of coefficients of one kind.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Recovered {
     /// Coefficients in all, over runs.
     pub coefficients: usize,
     /// Share of the 90 % intervals that hold the coefficient with which the data were made.
@@ -28,8 +41,35 @@ pub struct Recovery {
     pub error: f64,
     /// Mean standard deviation of the posterior, on that scale.
     pub sd: f64,
-    /// How many runs have intervals that include the privacy noise.
-    pub noise_aware: usize,
+}
+
+/// Sums over coefficients of one kind.
+#[derive(Debug, Default)]
+struct Sums {
+    count: usize,
+    covered: usize,
+    squares: f64,
+    sds: f64,
+}
+
+impl Sums {
+    /// One more, whose distances are multiplied by `by`.
+    fn add(&mut self, found: &Summary, truth: f64, by: f64) {
+        self.count += 1;
+        self.covered += usize::from(found.low <= truth && truth <= found.high);
+        self.squares += ((found.mean - truth) * by).powi(2);
+        self.sds += found.sd * by;
+    }
+
+    fn recovered(&self) -> Option<Recovered> {
+        let count = self.count as f64;
+        (self.count > 0).then(|| Recovered {
+            coefficients: self.count,
+            coverage: self.covered as f64 / count,
+            error: (self.squares / count).sqrt(),
+            sd: self.sds / count,
+        })
+    }
 }
 
 const SCHEMA: &str =
@@ -60,7 +100,7 @@ pub fn measure(
         _ => "y = [0, 60]",
     };
     let schema = Schema::parse("schema.toml", format!("{SCHEMA}\n{entry}").as_bytes())?;
-    let (mut found, mut covered, mut squares, mut sds, mut aware) = (0usize, 0usize, 0.0, 0.0, 0usize);
+    let (mut slopes, mut intercepts, mut aware) = (Sums::default(), Sums::default(), 0);
     for run in 0..runs {
         let mut rng = ChaCha8Rng::seed_from_u64(1000 + run);
         let mut csv = "age,hours,sex,job,y\n".to_owned();
@@ -138,25 +178,16 @@ pub fn measure(
         let fit = fit.run(records, None::<&mut Ledger>, seed)?;
         aware += usize::from(fit.is_noise_aware());
         let draws = fit.draws(&specification)?;
-        for (column, (summary, scaled)) in
-            specification.columns.iter().zip(draws.coefficients().iter().zip(&planted))
-        {
-            if column.of.name == "Intercept" {
-                continue;
-            }
-            let (truth, by) = (width * scaled / column.width, column.width / width);
-            found += 1;
-            covered += usize::from(summary.low <= truth && truth <= summary.high);
-            squares += ((summary.mean - truth) * by).powi(2);
-            sds += summary.sd * by;
+        let (truths, _) = unscaled(&planted, &specification.columns, specification.outcome_scale);
+        for ((column, summary), truth) in specification.columns.iter().zip(draws.coefficients()).zip(truths) {
+            let sums = if column.of.name == "Intercept" { &mut intercepts } else { &mut slopes };
+            sums.add(&summary, truth, column.width / width);
         }
     }
-    let count = found as f64;
+    let none = || Error::Formula { reason: "recovery takes one run or more".to_owned() };
     Ok(Recovery {
-        coefficients: found,
-        coverage: covered as f64 / count,
-        error: (squares / count).sqrt(),
-        sd: sds / count,
+        slopes: slopes.recovered().ok_or_else(none)?,
+        intercepts: intercepts.recovered(),
         noise_aware: aware,
     })
 }

@@ -24,7 +24,7 @@ use ppl_core::{Column, Records};
 use ppl_distributions::{Chi2, StudentT};
 
 use super::gaussian::{LEAST, LONG, first_fit};
-use super::nuisance::{self, Given, Seen, drawn, excess};
+use super::nuisance::{self, COLUMN, Given, Seen, drawn, excess};
 use crate::whitening::{Whitening, another_seed};
 
 /// Shares of the budget, in which Gaussian releases add up; those of [`gaussian`](super::gaussian), with histograms in the place of
@@ -54,9 +54,6 @@ const FINE: (usize, usize) = (48, 24);
 const PARTS: usize = 8;
 const TABLE: usize = 185;
 const REACH: f64 = 12.0 * LN_2;
-
-/// The column of residuals.
-const COLUMN: &str = "z";
 
 /// Counts of residuals, as they were released.
 #[derive(Debug, Clone, PartialEq)]

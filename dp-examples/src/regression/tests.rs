@@ -451,7 +451,8 @@ fn counts_have_their_means_and_their_dispersion() {
             }
             if family == Family::NegativeBinomial {
                 let (mean, found) = moments(&draws["phi"], 0);
-                assert!((mean - phi).abs() < 2.5 * found && found < 2.0, "{high}: {mean} +- {found}");
+                // At ε = 3 the noise is two fifths of what says it, A − B, and the upper end of φ is far.
+                assert!((mean - phi).abs() < 2.5 * found, "{high}: {mean} +- {found}");
                 assert!(epsilon < 10.0 || found < 0.6, "{found}");
             }
         }
@@ -583,4 +584,21 @@ fn more_zeros_are_found_with_their_coefficients() {
         assert!((more[0].mean - share).abs() < 2.5 * more[0].sd, "{bounds} {epsilon}: {more:?}");
         assert!((0.85..3.0).contains(&(more[0].sd / sd)), "{bounds} {epsilon}: {more:?} and {sd}");
     }
+}
+
+/// Intercepts are looked at, too: at the place where all columns are 0, far from the middle of their bounds.
+#[test]
+fn recovery_is_of_intercepts_too() {
+    for family in [Family::Gaussian, Family::Poisson] {
+        let found = super::recovery::measure(family, false, 2000, 20.0, 2).unwrap();
+        let intercepts = found.intercepts.unwrap();
+        assert_eq!((found.slopes.coefficients, intercepts.coefficients), (6, 2));
+        for found in [found.slopes, intercepts] {
+            // Root mean squares of two numbers: above 4.2 standard deviations once in 1e7 runs.
+            assert!(0.0 < found.error && found.error < 4.2 * found.sd, "{found:?}");
+            assert!(found.sd < 0.2, "{found:?}");
+        }
+    }
+    let found = super::recovery::measure(Family::Ordinal, false, 500, 5.0, 1).unwrap();
+    assert_eq!((found.slopes.coefficients, found.intercepts), (3, None));
 }

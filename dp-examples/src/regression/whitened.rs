@@ -1,7 +1,6 @@
 //! Fits in coordinates in which columns vary about equally.
 
 use std::error::Error as StdError;
-use std::path::Path;
 
 use dp_accountant::Purse;
 use dp_sampler::{FullBatch, Seed};
@@ -12,11 +11,9 @@ use ndarray::{Array1, Array2};
 use ppl_core::{Model, Records, Schema, Shape};
 
 use super::family::Family;
-use super::fitting::{Fitted, Payer, PrivateFit, beside, nuisance_beside};
+use super::fitting::{Fitted, Kept, PrivateFit, Way};
 use super::nuisance::{Nuisance, Seen};
 use super::specification::{ScaledColumn, Specification};
-use crate::Error;
-use crate::output::write_whole;
 use crate::whitening::{CURVATURE_SHARE, NEGLIGIBLE, Whitening, another_seed};
 
 type Failure = Box<dyn StdError>;
@@ -31,6 +28,31 @@ const RATE: f64 = 0.05;
 const RADIUS: f64 = 0.75;
 
 impl PrivateFit<'_> {
+    /// Checks that what is planned before anything is released can be planned.
+    pub(super) fn check_plan(self, schema: &Schema) -> Result<(), Failure> {
+        let planned = match self.way() {
+            Way::Plain => None,
+            _ => Whitening::planned(&self.expected_moments(), self.budget)?,
+        };
+        match (planned, self.way()) {
+            (Some(planned), Way::WithNuisance) => {
+                let Specification { family, columns, .. } = self.specification;
+                self.inference_given(&planned, &Nuisance::planned(*family, columns.len()))?.plan(schema)?;
+            }
+            (Some(planned), _) => drop(self.inference(&planned).plan(schema)?),
+            (None, _) if self.is_noise_limited() => drop(self.noise_limited().plan(schema)?),
+            (None, _) => drop(self.independent().plan(schema)?),
+        }
+        Ok(())
+    }
+
+    /// What is expected of the squares of features in units of their coefficients' priors.
+    fn expected_moments(self) -> Vec<f64> {
+        let squares = self.specification.expected_squares();
+        let moments = squares.iter().zip(&self.specification.columns);
+        moments.map(|(square, column)| square * column.prior.1.powi(2)).collect()
+    }
+
     /// Features in units of their coefficients' priors, and what is expected of their squares.
     fn features(self, records: &Records) -> Result<(Array2<f64>, Vec<f64>), Failure> {
         let columns = &self.specification.columns;
@@ -40,9 +62,7 @@ impl PrivateFit<'_> {
         for (mut values, column) in features.columns_mut().into_iter().zip(columns) {
             values *= column.prior.1;
         }
-        let squares = self.specification.expected_squares();
-        let moments = squares.iter().zip(columns).map(|(square, column)| square * column.prior.1.powi(2));
-        Ok((features, moments.collect()))
+        Ok((features, self.expected_moments()))
     }
 
     /// A regression in coordinates in which its columns, in units of their coefficients' priors, vary about
@@ -50,17 +70,15 @@ impl PrivateFit<'_> {
     pub(super) fn whitened(
         self,
         records: Records,
-        payer: &mut Payer<'_, impl Purse>,
+        (payer, beside): Kept<'_, '_, impl Purse>,
         seed: Seed,
     ) -> Result<Fitted, Failure> {
         let (features, moments) = self.features(&records)?;
-        // Coordinates are those of a checkpoint, which says for which records, model and ledger they are.
-        let checkpoint = self.checkpoint();
-        let whitening = match checkpoint.filter(|path| path.exists()) {
-            Some(path) => self.read(path, features.ncols())?,
-            None => {
+        let whitening = match beside.goes_on() {
+            true => beside.whitening(features.ncols(), self.budget)?,
+            false => {
                 let Some(planned) = Whitening::planned(&moments, self.budget)? else {
-                    return self.plain(&Sensitive::new(records), payer, seed);
+                    return self.plain(&Sensitive::new(records), (payer, beside), seed);
                 };
                 let scaled = Sensitive::new(records.clone().with_column("x", features.clone())?);
                 // What the fit would be refused for it is refused for before anything is paid.
@@ -69,68 +87,63 @@ impl PrivateFit<'_> {
                 let found = Whitening::release(&scaled, &moments, self.budget, payer.purse, first)?;
                 // It has been planned, so there is one.
                 let Some(whitening) = found else {
-                    return self.plain(&Sensitive::new(records), payer, seed);
+                    return self.plain(&Sensitive::new(records), (payer, beside), seed);
                 };
-                if let Some(path) = checkpoint {
-                    write_whole(&beside(path), whitening.to_json().as_bytes())?;
-                }
+                beside.keep_whitening(&whitening)?;
                 whitening
             }
         };
         let records = Sensitive::new(records.with_column("x", whitening.features(features.view()))?);
         drop(features);
-        let fit = self.follow(self.inference(&whitening), &records, payer, seed)?;
+        let fit = self.follow(self.inference(&whitening), &records, (payer, beside), seed)?;
         Ok(Fitted::new(fit, Some(whitening), self.specification.family))
     }
 
-    /// A regression in such coordinates, of a family whose scale, dispersion or mean is found apart from its coefficients.
+    /// A regression in such coordinates, of a family whose scale, dispersion, share of zeros or mean is found apart from its
+    /// coefficients.
     pub(super) fn with_nuisance(
         self,
         records: Records,
-        payer: &mut Payer<'_, impl Purse>,
+        (payer, beside): Kept<'_, '_, impl Purse>,
         seed: Seed,
     ) -> Result<Fitted, Failure> {
         let (features, moments) = self.features(&records)?;
         let Some(planned) = Whitening::planned(&moments, self.budget)? else {
-            return self.plain(&Sensitive::new(records), payer, seed);
+            return self.plain(&Sensitive::new(records), (payer, beside), seed);
         };
         let Specification { family, sigma: prior, .. } = *self.specification;
-        let (outcomes, high) = (outcomes(&records)?, self.specification.outcome.high.max(1.0));
+        let outcomes: Array1<f64> = records.column(records.schema().find("y")?.0).numbers().collect();
+        let high = self.specification.outcome.high.max(1.0);
         let seen = Seen { family, features: &features, outcomes: &outcomes, high };
-        let [first, second, third] = seeds(&seed)?;
-        let checkpoint = self.checkpoint();
-        let (whitening, mut nuisance) = match checkpoint.filter(|path| path.exists()) {
-            Some(path) => {
-                let found = self.read_nuisance(path, features.ncols())?;
-                if !found.is_of(family) {
-                    return Err(another(path).into());
-                }
-                (self.read(path, features.ncols())?, found)
-            }
-            None => {
+        let (whitening, mut nuisance) = match beside.goes_on() {
+            true => (beside.whitening(features.ncols(), self.budget)?, beside.nuisance(features.ncols())?),
+            false => {
+                let first = another_seed(&seed)?;
+                let second = another_seed(&first)?;
                 let scaled = Sensitive::new(records.clone().with_column("x", features.clone())?);
-                let given = self.inference_given(&planned, &Nuisance::planned(family, features.ncols()))?;
-                given.check_fit_from(&scaled, payer.purse)?;
+                self.inference_given(&planned, &Nuisance::planned(family, features.ncols()))?
+                    .check_fit_from(&scaled, payer.purse)?;
                 let found = Whitening::release(&scaled, &moments, self.budget, payer.purse, first)?;
                 drop(scaled);
                 // It has been planned, so there is one.
                 let whitening = found.unwrap_or(planned);
                 let nuisance = Nuisance::release(seen, &whitening, prior, payer.purse, second)?;
-                if let Some(path) = checkpoint {
-                    write_whole(&beside(path), whitening.to_json().as_bytes())?;
-                    keep(path, &nuisance)?;
-                }
+                beside.keep_whitening(&whitening)?;
+                beside.keep_nuisance(&nuisance)?;
                 (whitening, nuisance)
             }
         };
-        let records = Sensitive::new(records.with_column("x", whitening.features(features.view()))?);
-        let fit = self.follow(self.inference_given(&whitening, &nuisance)?, &records, payer, seed)?;
-        drop(records);
-        if let (Some(found), true) = (fit.noise_aware(), nuisance.is_unfinished(family)) {
-            nuisance.finish(seen, (&whitening, &found.mean), payer.purse, third)?;
-            if let Some(path) = checkpoint {
-                keep(path, &nuisance)?;
-            }
+        let records = records.with_column("x", whitening.features(features.view()))?;
+        let inference = self.inference_given(&whitening, &nuisance)?;
+        let fit = self.follow(inference, &Sensitive::new(records.clone()), (payer, beside), seed)?;
+        if let (Some(aware), true) = (fit.noise_aware(), nuisance.is_open(family)) {
+            // All that the release depends on: one that is made twice is the same, and no other has its noise.
+            let mean: Vec<u8> = aware.mean.iter().flat_map(|b| b.to_le_bytes()).collect();
+            let question = [whitening.to_json(), nuisance.to_json()];
+            let question = [question[0].as_bytes(), question[1].as_bytes(), &mean];
+            let last = beside.seed_after(&records, &question)?;
+            nuisance.finish(seen, (&whitening, &aware.mean), payer.purse, last)?;
+            beside.keep_nuisance(&nuisance)?;
         }
         let fitted = Fitted::new(fit, Some(whitening), family);
         let fitted = if family == Family::Poisson { fitted } else { fitted.with(nuisance) };
@@ -206,45 +219,4 @@ impl PrivateFit<'_> {
     fn schema(self) -> ppl_core::Result<Schema> {
         Schema::new([("y", Shape::scalar()), ("x", Shape::from(self.specification.columns.len()))])
     }
-
-    /// What was released of a scale or dispersion, of a run that goes on.
-    fn read_nuisance(self, checkpoint: &Path, features: usize) -> crate::Result<Nuisance> {
-        read(&nuisance_beside(checkpoint), |text| Nuisance::from_json(text, features))
-    }
-
-    /// The coordinates of a run that goes on.
-    fn read(self, checkpoint: &Path, features: usize) -> crate::Result<Whitening> {
-        read(&beside(checkpoint), |text| Whitening::from_json(text, features, self.budget))
-    }
-}
-
-/// The outcomes.
-fn outcomes(records: &Records) -> ppl_core::Result<Array1<f64>> {
-    Ok(records.column(records.schema().find("y")?.0).numbers().collect())
-}
-
-/// Seeds of the coordinates, and of what is released before the steps and after them.
-fn seeds(seed: &Seed) -> dp_sampler::Result<[Seed; 3]> {
-    let first = another_seed(seed)?;
-    let second = another_seed(&first)?;
-    let third = another_seed(&second)?;
-    Ok([first, second, third])
-}
-
-/// Writes what was released of a scale or dispersion beside a checkpoint.
-fn keep(checkpoint: &Path, nuisance: &Nuisance) -> crate::Result<()> {
-    write_whole(&nuisance_beside(checkpoint), nuisance.to_json().as_bytes())
-}
-
-/// A run that goes on with what was found for another family.
-fn another(checkpoint: &Path) -> Error {
-    let file = nuisance_beside(checkpoint).display().to_string();
-    Error::Unreadable { file, reason: "it is of a regression of another family".to_owned() }
-}
-
-/// What was kept beside a checkpoint.
-fn read<T>(file: &Path, of: impl FnOnce(&str) -> Result<T, String>) -> crate::Result<T> {
-    let wrong = |reason: String| Error::Unreadable { file: file.display().to_string(), reason };
-    let text = std::fs::read_to_string(file).map_err(|error| wrong(error.to_string()))?;
-    of(&text).map_err(wrong)
 }

@@ -26,7 +26,7 @@ use ndarray::{Array2, ArrayD, Axis, s};
 use ppl_core::{Column, Records};
 use ppl_distributions::{NegativeBinomial, Normal};
 
-use super::nuisance::{self, Given, Seen};
+use super::nuisance::{self, COLUMN, Given, Seen};
 use crate::whitening::Whitening;
 
 /// Shares of the budget, in which Gaussian releases add up: logarithms of counts, their histogram, and slopes.
@@ -59,9 +59,6 @@ const PRIOR: f64 = 1.813_799_364_234_217_8;
 /// is 0, and around 1 where `π w` is largest, up to about 1.2, half of which a typical record has twice.
 const LARGEST: f64 = 2.0;
 const HALF: f64 = 0.5;
-
-/// The column of what is released.
-const COLUMN: &str = "z";
 
 /// Slopes and second derivatives, as they were released.
 #[derive(Debug, Clone, PartialEq)]

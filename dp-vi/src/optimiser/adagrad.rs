@@ -69,4 +69,8 @@ impl<T: Scalar> Transformation<T> for ScaleByAdaGrad<T> {
     fn describe(&self) -> String {
         format!("AdaGrad {} {:e}", self.start, self.floor)
     }
+
+    fn is_scale_free(&self) -> bool {
+        true
+    }
 }

@@ -99,4 +99,8 @@ impl<T: Scalar> Transformation<T> for ScaleByAdam<T> {
         let [first, second] = self.decays;
         format!("Adam {first} {second} {:e}", self.floor)
     }
+
+    fn is_scale_free(&self) -> bool {
+        true
+    }
 }

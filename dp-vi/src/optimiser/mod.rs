@@ -113,6 +113,14 @@ pub trait Transformation<T: Scalar = f64> {
     /// resumed only by an optimiser of the same description.
     fn describe(&self) -> String;
 
+    /// Whether updates are about equally long however long the gradients are, as where each element is divided by a running
+    /// root mean square of its own. Not unless a stage says so; a chain is where one of its stages is.
+    ///
+    /// Where it is not, a [clip norm that follows the gradients](crate::Clipping::Adaptive) is bounded.
+    fn is_scale_free(&self) -> bool {
+        false
+    }
+
     /// This stage, then another.
     fn then<N: Transformation<T>>(self, next: N) -> Chain<Self, N>
     where
@@ -161,6 +169,10 @@ impl<T: Scalar, A: Transformation<T>, B: Transformation<T>> Transformation<T> fo
     fn describe(&self) -> String {
         format!("{}, {}", self.first.describe(), self.second.describe())
     }
+
+    fn is_scale_free(&self) -> bool {
+        self.first.is_scale_free() || self.second.is_scale_free()
+    }
 }
 
 impl<T: Scalar, X: Transformation<T> + ?Sized> Transformation<T> for Box<X> {
@@ -182,6 +194,10 @@ impl<T: Scalar, X: Transformation<T> + ?Sized> Transformation<T> for Box<X> {
 
     fn describe(&self) -> String {
         self.as_ref().describe()
+    }
+
+    fn is_scale_free(&self) -> bool {
+        self.as_ref().is_scale_free()
     }
 }
 

@@ -71,4 +71,8 @@ impl<T: Scalar> Transformation<T> for ScaleByRms<T> {
     fn describe(&self) -> String {
         format!("RMSProp {} {:e}", self.decay, self.floor)
     }
+
+    fn is_scale_free(&self) -> bool {
+        true
+    }
 }

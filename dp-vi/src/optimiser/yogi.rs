@@ -105,4 +105,8 @@ impl<T: Scalar> Transformation<T> for ScaleByYogi<T> {
         let [first, second] = self.decays;
         format!("Yogi {first} {second} {:e} {:e}", self.floor, self.start)
     }
+
+    fn is_scale_free(&self) -> bool {
+        true
+    }
 }

@@ -13,6 +13,7 @@ use crate::objective::weights::RecordWeights;
 use crate::outcome::correction::trace_regression::MOST_ELEMENTS;
 use crate::summaries::CountRelease;
 use crate::wall::bound::clip::{ClipNorm, Clipping, LARGEST_CLIP_NORM};
+use crate::wall::bound::quantile::MOST_GROWTH;
 use crate::wall::bound::quantile::Quantile;
 use crate::wall::grid::{self, PrivacyNoise};
 use crate::wall::start::PriorStart;
@@ -83,6 +84,15 @@ impl Settings {
         }
         let clip_norm = self.clip_norm.unwrap_or(residual_bound * typical);
         ClipNorm::new(clip_norm, elements * self.draws.number())?;
+        let follows = matches!(clipping, Clipping::Quantile(_) | Clipping::Adaptive);
+        let most_clip_norm =
+            (follows && !self.scale_free).then(|| (MOST_GROWTH * clip_norm).min(LARGEST_CLIP_NORM));
+        if let Some(most) = most_clip_norm {
+            reasons.push(format!(
+                "clip norm: at most {}, {MOST_GROWTH} times its first, because the optimiser's steps grow with it and it with them",
+                number(most)
+            ));
+        }
         let shape = self.curvature_shape(survey, weighted, budget, &mut reasons)?;
         self.check_noise_limited(survey, weighted, shape.is_some())?;
         // Under add/remove a bound for any number of records, which is protected there; a stated one may be
@@ -118,6 +128,7 @@ impl Settings {
             steps: self.steps.unwrap_or(fewest_steps(clipping)),
             until_converged: false,
             clip_norm,
+            most_clip_norm,
             clipping,
             weighted,
             residual_bound,

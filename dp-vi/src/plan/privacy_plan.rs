@@ -77,6 +77,8 @@ pub struct PrivacyPlan {
     /// The largest norm `C` of one record's gradient; with [`Clipping::Adaptive`] and [`Clipping::Quantile`]
     /// the first one.
     pub clip_norm: f64,
+    /// The largest that `C` may become, where it follows the gradients and so do the steps of a named optimiser.
+    pub most_clip_norm: Option<f64>,
     /// How gradients are clipped to it.
     pub clipping: Clipping,
     /// Whether records are weighted so that clipping does nothing, by recognition of the likelihood.

@@ -113,6 +113,10 @@ pub(crate) struct Settings {
     pub(crate) before: Vec<Release>,
     /// Whether an optimiser was named.
     pub(crate) own_optimiser: bool,
+    /// Whether its steps are about equally long however long gradients are, as Adam's.
+    pub(crate) scale_free: bool,
+    /// What a checkpoint is bound to besides.
+    pub(crate) bound_to: Vec<(String, String)>,
     pub(crate) feature_norms: Option<FeatureNorms>,
     /// `K` of a curvature of unbounded slope.
     pub(crate) curvature_norm: Option<f64>,
@@ -142,6 +146,8 @@ impl Default for Settings {
             whitened: false,
             before: Vec::new(),
             own_optimiser: false,
+            scale_free: true,
+            bound_to: Vec::new(),
             feature_norms: None,
             curvature_norm: None,
             average: 0.5,

@@ -104,16 +104,17 @@ pub(crate) struct Keeper {
 }
 
 impl Keeper {
-    /// Writes what `checkpoint` makes of the seed, which a complete run's file does not hold.
+    /// Writes what `checkpoint` makes of the seed and of the records' fingerprint, which a complete run's file does not hold: it
+    /// makes no release any more, so any records will do.
     pub(crate) fn keep(
         &self,
         complete: bool,
         checkpoint: impl FnOnce(Option<Seed>, &str, [u64; 3]) -> Checkpoint,
     ) -> Result<()> {
-        let seed = match complete {
-            true => None,
-            false => Some(Seed::from_exposed(&zeroize::Zeroizing::new(self.seed.expose()))?),
+        let (seed, print) = match complete {
+            true => (None, [0; 3]),
+            false => (Some(Seed::from_exposed(&zeroize::Zeroizing::new(self.seed.expose()))?), self.print),
         };
-        checkpoint(seed, &self.settings, self.print).write(&self.path)
+        checkpoint(seed, &self.settings, print).write(&self.path)
     }
 }

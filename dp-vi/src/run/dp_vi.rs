@@ -414,10 +414,14 @@ impl<M, G, S> DpVi<M, G, S> {
     }
 
     /// Another optimiser than Adam, with its learning rate. See [`Transformation`].
+    ///
+    /// Where its steps grow with the gradients (plain ascent, with momentum or without) and the clip norm
+    /// [follows](Clipping::Adaptive) these, that norm is at most [six times](crate::Quantile#beside-plain-ascent) its first.
     #[must_use]
     pub fn optimiser(mut self, optimiser: impl Transformation + 'static) -> Self {
-        self.execution.optimiser = Some(Box::new(optimiser));
         self.settings.own_optimiser = true;
+        self.settings.scale_free = optimiser.is_scale_free();
+        self.execution.optimiser = Some(Box::new(optimiser));
         self
     }
 
@@ -456,6 +460,36 @@ impl<M, G, S> DpVi<M, G, S> {
     #[must_use]
     pub fn treat_as_public(mut self, statement: impl Into<String>) -> Self {
         self.execution.treated_as_public.push(statement.into());
+        self
+    }
+
+    /// A line that a checkpoint of this run has beside the run's settings: a run goes on from it only if it has the same lines.
+    ///
+    /// For what a run depends on outside of it, such as the name of what was released for it and is kept elsewhere. The value is
+    /// readable in the file; [`Checkpoint::settings`](crate::Checkpoint::settings) gives it back as `name: value`.
+    ///
+    /// ```
+    /// # use dp_vi::guides::AutoNormal;
+    /// # use dp_vi::{Checkpoint, DpVi, Sensitive};
+    /// # use ppl_core::{Ctx, Records};
+    /// # use ppl_distributions::Normal;
+    /// # fn model(ctx: &mut Ctx) -> ppl_core::Result<()> {
+    /// #     let mean = ctx.sample("mean", Normal::new(0.0, 1.0))?;
+    /// #     ctx.each_record(|ctx, record| ctx.observe("x", Normal::new(mean, 1.0), record.get("x")?))
+    /// # }
+    /// # let records = Sensitive::new(Records::from_columns([("x", vec![0.5; 10])])?);
+    /// # let path = std::env::temp_dir().join(format!("dp-vi-bound-to-{}", std::process::id()));
+    /// let run = || DpVi::new(model, AutoNormal::new()).without_privacy().steps(20).checkpoint(&path, 10);
+    /// run().bound_to("scale", "from survey 7").fit(&records)?;
+    /// assert!(Checkpoint::read(&path)?.settings().contains("scale: from survey 7"));
+    /// let error = run().bound_to("scale", "from survey 8").resume(&records).unwrap_err();
+    /// assert!(error.to_string().contains("scale was from survey 7, here it is from survey 8"));
+    /// # std::fs::remove_file(&path)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn bound_to(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.settings.bound_to.push((name.into(), value.into()));
         self
     }
 

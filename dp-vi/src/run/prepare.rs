@@ -421,7 +421,11 @@ fn steps<'r, S: Subsampling>(
                 Clipping::Quantile(quantile) => quantile,
                 _ => Quantile::default(),
             };
-            Rule::Quantile(Adaptive::new(quantile, clip, program.dimension(), 1.0)?)
+            let rule = Adaptive::new(quantile, clip, program.dimension(), 1.0)?;
+            Rule::Quantile(match plan.most_clip_norm {
+                Some(most) => rule.at_most(most),
+                None => rule,
+            })
         }
     };
     let of = (NoiseOf::Steps, seed);

@@ -32,12 +32,34 @@ pub(crate) struct NoisySum {
     part: Vec<f64>,
 }
 
-/// Says what it is, and nothing of the sums.
+/// Says what it is in words, for a checkpoint is bound to them, and nothing of the sums.
 impl std::fmt::Debug for NoisySum {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { rule, clip, noise_multiplier, reach, released, .. } = self;
-        let reach = if *reach == 1.0 { String::new() } else { format!(" reach {reach}") };
-        write!(f, "{rule:?} {clip:?} {noise_multiplier} {released:?} {:?}{reach}", self.adder.noise())
+        match rule {
+            Rule::Flat(clip) => write!(f, "terms of norm {}", clip.norm())?,
+            Rule::PerSite(clips) => {
+                let norms: Vec<String> = clips.iter().map(|clip| clip.norm().to_string()).collect();
+                write!(f, "terms of norms {}", norms.join(", "))?;
+            }
+            Rule::Quantile(adaptive) => {
+                let [norm, batch, target, rate] = adaptive.state();
+                write!(
+                    f,
+                    "terms of norm {norm} at first, then by the quantile {target} of {batch} at rate {rate}"
+                )?;
+            }
+        }
+        write!(f, "; sums of {} numbers", clip.elements())?;
+        if let Released::Symmetric(rows) = released {
+            write!(f, ", a symmetric matrix with {rows} rows")?;
+        }
+        let noise = match self.adder.noise() {
+            PrivacyNoise::Exact => "exact",
+            PrivacyNoise::Continuous => "continuous",
+        };
+        write!(f, "; {noise} noise of multiplier {noise_multiplier} for norm {}", clip.norm())?;
+        if *reach == 1.0 { Ok(()) } else { write!(f, ", reach {reach}") }
     }
 }
 

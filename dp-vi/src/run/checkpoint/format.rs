@@ -8,7 +8,7 @@
 //! u64, u64                     steps done, steps paid for
 //! u8, 32 bytes                 0 without privacy, 1 paid from a ledger of its own, 2 from one in memory that others share, 3 from one in a
 //!                              file; its mark, or zeros
-//! 3 × u64                      number of records, fingerprint
+//! 3 × u64                      number of records, fingerprint; zeros in a complete run
 //! u64, bytes                   length of the settings, settings (UTF-8)
 //! u64, f64 …                   how many numbers, numbers
 //! u64                          CRC-64/XZ (polynomial of ECMA-182, reflected) of everything before

@@ -1,12 +1,20 @@
 //! Everything that a run's releases depend on besides records and seed, in words.
 
 use super::fingerprint::{VERSIONS, arithmetic};
+use crate::cost::charges::Release;
+use crate::objective::curvature::CurvatureShape;
 use crate::objective::shared::Shared;
-use crate::plan::privacy_plan::PrivacyPlan;
+use crate::plan::privacy_plan::{CurvaturePlan, EarlyCurvature, PrivacyPlan};
 use crate::plan::settings::Settings;
+use crate::wall::bound::clip::Clipping;
+use crate::wall::bound::quantile::Quantile;
 use crate::wall::start::PrivateStart;
 use ppl_core::Schema;
 use std::fmt::{self, Write};
+
+/// The lines that are fingerprints, whose values say nothing to those who read them.
+pub(super) const PROGRAMS: &str = "programs of model and guide";
+pub(super) const FIRST: &str = "first parameters";
 
 /// What a checkpoint is bound to, as lines of `name: value`, which it stores and compares: the columns, guide
 /// and optimiser; settings and plan; programs; what is done to sums.
@@ -33,6 +41,9 @@ fn describe(
     for (name, version) in VERSIONS {
         writeln!(f, "version of {name}: {version}")?;
     }
+    for (name, value) in &settings.bound_to {
+        writeln!(f, "{}: {}", name.escape_debug(), value.escape_debug())?;
+    }
     write!(f, "columns:")?;
     for (name, shape) in schema.columns() {
         // A name could have a line break of its own.
@@ -47,24 +58,62 @@ fn describe(
         None => writeln!(f, "budget: without privacy")?,
     }
     writeln!(f, "steps: {}", plan.steps)?;
+    write!(f, "released before: ")?;
+    for Release { what, event, count } in &plan.before {
+        write!(f, "{count} of the {} ({event}); ", what.escape_debug())?;
+    }
+    writeln!(f, "{}", if plan.before.is_empty() { "nothing" } else { "nothing else" })?;
     writeln!(f, "sampling: {}", plan.scheme)?;
     writeln!(f, "guide: {}", guide.escape_debug())?;
     match &settings.start {
         // Where it led to follows from records and seed.
         Some(start) => writeln!(f, "private start: {}", start_bits(start))?,
         None if plan.start_from_prior => writeln!(f, "private start: from the prior")?,
-        None => writeln!(f, "first parameters: {:016x}", hash(shared.initial.iter().copied()))?,
+        None => writeln!(f, "{FIRST}: {:016x}", hash(shared.initial.iter().copied()))?,
     }
     writeln!(f, "optimiser: {}", optimiser.escape_debug())?;
     writeln!(f, "average: {}", settings.average)?;
-    writeln!(f, "clip norm: {}, {:?}", plan.clip_norm, plan.clipping)?;
+    write!(f, "clip norm: {}, ", plan.clip_norm)?;
+    match plan.clipping {
+        Clipping::Flat => write!(f, "for each gradient as a whole")?,
+        Clipping::PerSite => write!(f, "for each site its share")?,
+        Clipping::Adaptive => write!(f, "then adaptive")?,
+        Clipping::Quantile(Quantile { target, rate }) => {
+            write!(f, "then by the quantile {target} at rate {rate}")?;
+        }
+    }
+    match plan.most_clip_norm {
+        Some(most) => writeln!(f, ", at most {most}")?,
+        None => writeln!(f)?,
+    }
     writeln!(f, "protection: {protection}")?;
-    writeln!(f, "curvature: {:?}, from the trace: {}", plan.curvature, plan.trace_regression)?;
+    match &plan.curvature {
+        Some(curvature) => describe_curvature(f, curvature)?,
+        None if plan.trace_regression => writeln!(f, "curvature: read off the gradients")?,
+        None => writeln!(f, "curvature: none")?,
+    }
     writeln!(f, "gradients: {:?}", plan.gradients)?;
-    writeln!(f, "released before: {:?}, whitened: {}", plan.before, plan.whitened)?;
+    writeln!(f, "features: {}", if plan.whitened { "whitened" } else { "as they are" })?;
     writeln!(f, "draws: {:?}", plan.draws)?;
-    writeln!(f, "programs of model and guide: {}", shared.fingerprint)?;
+    writeln!(f, "{PROGRAMS}: {}", shared.fingerprint)?;
     writeln!(f, "arithmetic: {}", arithmetic())
+}
+
+fn describe_curvature(f: &mut String, curvature: &CurvaturePlan) -> fmt::Result {
+    let CurvaturePlan { shape, clip_norm, noise_multiplier, with_scores, by_scores, early } = curvature;
+    let shape = match shape {
+        CurvatureShape::Full => "all",
+        CurvatureShape::Diagonal => "the diagonal",
+    };
+    let of = if *by_scores { "scores' second moments" } else { "second derivatives" };
+    let beside = if *with_scores { " and the scores' trace" } else { "" };
+    write!(f, "curvature: {shape} of {of}{beside}, norm {clip_norm}, noise multiplier {noise_multiplier}")?;
+    match early {
+        Some(EarlyCurvature { noise_multiplier, before_step }) => {
+            writeln!(f, "; before step {before_step} with noise multiplier {noise_multiplier}")
+        }
+        None => writeln!(f),
+    }
 }
 
 fn start_bits(start: &PrivateStart) -> String {

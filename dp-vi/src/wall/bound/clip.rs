@@ -66,6 +66,11 @@ impl ClipNorm {
         self.norm
     }
 
+    /// How many numbers a gradient has.
+    pub(crate) fn elements(&self) -> usize {
+        self.elements
+    }
+
     /// The norm that is clipped to, lower than `C` by what rounding and underflow in numbers of type `T` may
     /// add; zero if `T` is too coarse for this many elements.
     fn target<T: Scalar>(&self) -> f64 {
@@ -143,7 +148,7 @@ pub enum Clipping {
     /// [`Clipping::Flat`].
     PerSite,
     /// `C` follows a quantile of the norms that is chosen by noise and number of records, see
-    /// [`Quantile`](crate::Quantile).
+    /// [`Quantile`](crate::Quantile), which also says how far beside which optimisers.
     Adaptive,
     /// `C` follows this quantile of the norms.
     Quantile(crate::Quantile),

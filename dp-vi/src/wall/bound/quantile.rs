@@ -42,6 +42,19 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// be as large as the noise `√D σ C √T/q` of all their gradients, if those that are clipped were half as long
 /// again and pointed in one direction: `m N T C/2`.
 ///
+/// # Beside plain ascent
+/// Noise that is added to gradients moves the values, values that noise has moved make gradients longer, and `C` follows. Where
+/// steps are longer for longer gradients, that can go round: the noise of a step is `σC`, and a step of rate `η` moves each value
+/// by `ησC` of it. Steps that divide by the gradients' own size ([`adam`](crate::optimiser::adam) and its like,
+/// [`is_scale_free`](crate::optimiser::Transformation::is_scale_free)) are as long whatever `C` is. Beside a named optimiser of
+/// another kind `C` is at most six times its first, so that noise moves the values at most six times as far as the rate was
+/// chosen for.
+///
+/// *Six* is what a norm that was named well can need. The first `C` is meant to be the root mean square of the norms. In a
+/// linear model of one feature a record's gradient is the product of residual and feature; if both are standard normal, its
+/// mean square is 1, and the .999 quantile of its size, the highest that the rule aims at, is 5.72. With more features the
+/// norms vary less.
+///
 /// # Privacy
 /// Both releases of a step together are *one* Gaussian release of multiplier `σ`. Divide each coordinate by
 /// the standard deviation of its noise: a record then adds the vector `(clip_C(v)/(σ_grad C), ±½/σ_b)` to a
@@ -89,6 +102,10 @@ const DRIFT: f64 = 0.125;
 /// The largest norm that the rule may reach.
 const LARGEST: f64 = 1e50;
 
+/// The largest that a norm may become beside an optimiser whose steps grow with it, over its first: the .999 quantile of
+/// `|z₁z₂|` for standard normals is 5.72.
+pub(crate) const MOST_GROWTH: f64 = 6.0;
+
 impl Quantile {
     /// What suits a run of `steps` steps with this noise multiplier and sampling rate on this many records; see
     /// the type.
@@ -123,6 +140,8 @@ impl Quantile {
 pub(crate) struct Adaptive {
     settings: Quantile,
     clip: ClipNorm,
+    /// The largest that it may become.
+    most: f64,
     elements: usize,
     expected_batch: f64,
     /// Gradients of the last batch that were not longer than `C`.
@@ -140,10 +159,16 @@ impl Adaptive {
         Ok(Self {
             settings,
             clip: first,
+            most: LARGEST,
             elements,
             expected_batch: expected_batch.max(1.0),
             below: AtomicU64::new(0),
         })
+    }
+
+    /// The same, which never goes above this norm.
+    pub(crate) fn at_most(self, norm: f64) -> Self {
+        Self { most: norm.clamp(SMALLEST_CLIP_NORM, LARGEST), ..self }
     }
 
     /// Sets the number of records that a batch is expected to hold, and the quantile if another one suits it.
@@ -218,7 +243,7 @@ impl Adaptive {
         let share = (noisy / self.expected_batch + 0.5).clamp(-1.0, 2.0);
         let change = -self.settings.rate * (share - self.settings.target);
         let moved = self.clip.norm() * change.clamp(-1.0, 1.0).exp();
-        self.clip = ClipNorm::new(moved.clamp(SMALLEST_CLIP_NORM, LARGEST), self.elements)?;
+        self.clip = ClipNorm::new(moved.clamp(SMALLEST_CLIP_NORM, self.most), self.elements)?;
         Ok(())
     }
 }

@@ -152,6 +152,27 @@ fn the_quantile_follows_from_noise_and_records() {
     assert!((1.0 - of(64.0, 1e5, 40_000).target - 80.0 * 64.0 / (1e5 * 300_f64.sqrt())).abs() < 1e-12);
 }
 
+/// Beside plain ascent a norm goes up to a multiple of its first and no further, also where it goes on; and down as before.
+#[test]
+fn a_norm_that_is_bounded_stays_below() {
+    let first = ClipNorm::new(2.0, 2).unwrap();
+    let rule = || Adaptive::new(Quantile { target: 0.9, rate: 1.0 }, first, 2, 1.0).unwrap();
+    let mut bounded = rule().at_most(MOST_GROWTH * 2.0);
+    let mut free = rule();
+    for _ in 0..5 {
+        // No gradient is below the norm.
+        bounded.follow(-0.5).unwrap();
+        free.follow(-0.5).unwrap();
+    }
+    assert_eq!(bounded.clip().norm(), 12.0);
+    assert!(free.clip().norm() > 100.0);
+    bounded.go_on(free.state()).unwrap();
+    bounded.follow(-0.5).unwrap();
+    assert_eq!(bounded.clip().norm(), 12.0);
+    bounded.follow(0.5).unwrap();
+    assert!(bounded.clip().norm() < 12.0);
+}
+
 /// What is expected of a batch, and the quantile, are part of what an interrupted run goes on with.
 #[test]
 fn a_norm_goes_on_where_it_was() {
