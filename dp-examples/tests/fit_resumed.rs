@@ -5,13 +5,16 @@ use std::process::Stdio;
 use crate::fit::{folder, people};
 use crate::folder::Folder;
 
-/// Regressions of each way in which a fit is made: with a scale, a dispersion, a mean, coordinates alone, and none of them.
-const FITS: [(&str, &str); 5] = [
+/// Regressions of each way in which a fit is made: with a scale, a dispersion, a mean, coordinates alone, none of them, tails, and
+/// a share of zeros.
+const FITS: [(&str, &str); 7] = [
     ("children ~ age", "gaussian"),
     ("children ~ age", "negative-binomial"),
     ("children ~ age", "poisson"),
     ("income >= 80 ~ age", "bernoulli"),
     ("children ~ age + (1 | job)", "gaussian"),
+    ("children ~ age", "student"),
+    ("children ~ age", "zero-inflated-poisson"),
 ];
 
 const OPTIONS: &str = "--schema schema.toml --epsilon 1 --checkpoint c --ledger l --family";
