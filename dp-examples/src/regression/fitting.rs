@@ -15,6 +15,7 @@ use ppl_distributions::Normal;
 
 use super::beside::Beside;
 use super::family::Family;
+use super::grouped::{flattened, regrouped};
 use super::nuisance::Nuisance;
 use super::posterior::{self, Draws};
 use super::specification::{FIRST_CUT, GAP, Specification};
@@ -51,6 +52,8 @@ pub struct Fitted {
     fit: Fit,
     whitening: Option<Whitening>,
     nuisance: Option<Nuisance>,
+    /// The regression that was fitted, where its columns are also those of groups.
+    flat: Option<Specification>,
     privacy: PrivacyReport,
 }
 
@@ -85,7 +88,7 @@ impl Fitted {
         if whitening.is_some() && fit.noise_aware().is_some() && is_measured {
             privacy.intervals = Some(INCLUDE);
         }
-        Self { fit, whitening, nuisance: None, privacy }
+        Self { fit, whitening, nuisance: None, flat: None, privacy }
     }
 
     /// The same, paid from a ledger that has been debited again since, and after this many steps.
@@ -119,7 +122,15 @@ impl Fitted {
     /// Draws of the model's values, on the scale of the public bounds.
     pub(super) fn scaled_draws(&self, specification: &Specification) -> dp_vi::Result<Values> {
         let seed = Seed::for_tests(0);
-        let mut draws = self.fit.posterior().draws(posterior::draws_of(specification), &seed)?;
+        let Some(flat) = &self.flat else { return self.fitted_draws(specification, &seed) };
+        let mut draws = self.fitted_draws(flat, &seed)?;
+        regrouped(&mut draws, specification, flat, &seed);
+        Ok(draws)
+    }
+
+    /// Those of the regression that was fitted.
+    fn fitted_draws(&self, specification: &Specification, seed: &Seed) -> dp_vi::Result<Values> {
+        let mut draws = self.fit.posterior().draws(posterior::draws_of(specification), seed)?;
         let Some(whitening) = &self.whitening else { return Ok(draws) };
         let Some(found) = self.fit.noise_aware() else {
             if let Some(nuisance) = &self.nuisance {
@@ -129,7 +140,7 @@ impl Fitted {
                 }
             }
             // Where nothing sound follows from the releases, nothing is known beside the prior.
-            from_prior(&mut draws, specification, &seed);
+            from_prior(&mut draws, specification, seed);
             return Ok(draws);
         };
         if let Some(nuisance) = &self.nuisance {
@@ -247,8 +258,26 @@ impl PrivateFit<'_> {
     ) -> Result<Fitted, Box<dyn StdError>> {
         let place = self.settings.checkpoint.as_ref().map(|(path, resume)| (path.as_path(), *resume));
         let beside = &Beside::new(place, self.specification, &records, &seed)?;
-        let schema = records.schema().clone();
         let kept = (payer, beside);
+        // Groups are columns where these are whitened.
+        let is_whitened =
+            |flat: &Specification| !matches!(PrivateFit { specification: flat, ..self }.way(), Way::Plain);
+        match flattened(self.specification, &records)?.filter(|(flat, _)| is_whitened(flat)) {
+            Some((flat, records)) => {
+                let fitted = PrivateFit { specification: &flat, ..self }.made(records, kept, seed)?;
+                Ok(Fitted { flat: Some(flat), ..fitted })
+            }
+            None => self.made(records, kept, seed),
+        }
+    }
+
+    fn made(
+        self,
+        records: Records,
+        kept: Kept<'_, '_, impl Purse>,
+        seed: Seed,
+    ) -> Result<Fitted, Box<dyn StdError>> {
+        let (schema, beside) = (records.schema().clone(), kept.1);
         let fitted = match self.way() {
             Way::WithNuisance => self.with_nuisance(records, kept, seed),
             Way::Whitened => self.whitened(records, kept, seed),

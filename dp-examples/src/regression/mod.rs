@@ -17,6 +17,7 @@ pub mod family;
 mod files;
 pub mod fitting;
 mod gaussian;
+mod grouped;
 pub mod metrics;
 pub mod model_file;
 mod nuisance;
