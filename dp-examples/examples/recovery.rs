@@ -13,9 +13,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!(
         "{runs} runs of {rows} records each, epsilon {epsilon}, delta 1e-6; three slopes and an intercept each"
     );
-    println!("                                slopes                    intercepts");
+    println!("                                slopes                    intercepts                groups");
     println!(
-        "family                  groups  coverage  error   sd      coverage  error   sd      noise-aware"
+        "family                  groups  coverage  error   sd      coverage  error   sd      coverage  error   sd      noise-aware"
     );
     for groups in [false, true] {
         for (name, family) in Family::ALL {
@@ -23,10 +23,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             let columns =
                 |found: &Recovered| format!("{:.3}     {:.4}  {:.4}", found.coverage, found.error, found.sd);
             println!(
-                "{name:<22}  {:<6}  {}  {:<24}  {}",
+                "{name:<22}  {:<6}  {}  {:<24}  {:<24}  {}",
                 if groups { "6" } else { "-" },
                 columns(&found.slopes),
                 found.intercepts.as_ref().map_or_else(|| "-".to_owned(), columns),
+                found.groups.as_ref().map_or_else(|| "-".to_owned(), columns),
                 found.noise_aware
             );
         }

@@ -52,6 +52,9 @@ def student_designs(rng):
     yield "600 x 3, nu 5", lambda: columns(rng, 600, 3, 0.2), 0.15, 5.0
     yield "3,000 x 6, correlation .95, nu 4", lambda: columns(rng, 3000, 6, 0.95), 0.1, 4.0
     yield "3,000 x 4, bounds 10 times too wide, nu 4", lambda: columns(rng, 3000, 4, 0.2) * 0.1 + 0.5, 0.02, 4.0
+    yield "3,000 x 4, far from the middle, nu 4", lambda: columns(rng, 3000, 4, 0.2), 0.01, 4.0
+    yield "3,000 x 4, far, a fifth of that, nu 4", lambda: columns(rng, 3000, 4, 0.2), 0.002, 4.0
+    yield "100,000 x 4, nu 4", lambda: columns(rng, 100000, 4, 0.2), 0.04, 4.0
     rare = lambda: np.where(rng.random(3000) < 0.003, 1.0, -1.0)
     yield "3,000 x 4, one of nine records, nu 4", lambda: np.c_[columns(rng, 3000, 3, 0.2), rare()], 0.1, 4.0
 
@@ -65,6 +68,10 @@ def zero_designs(rng):
     yield "3,000 x 4, mean .7, zeros .3", few, np.log(0.7), 0.3
     yield "20,000 x 20, mean 2, zeros .4", lambda: columns(rng, 20000, 20, 0.3), np.log(2), 0.4
     yield "3,000 x 6, correlation .95, mean 3, zeros .3", lambda: columns(rng, 3000, 6, 0.95), np.log(3), 0.3
+    yield "3,000 x 4, mean .4, zeros .3", few, np.log(0.4), 0.3
+    yield "20,000 x 4, mean .05, zeros .3", lambda: columns(rng, 20000, 4, 0.2), np.log(0.05), 0.3
+    yield "3,000 x 4, mean 2, steep, zeros .2", few, np.log(2), 0.2
+    yield "100,000 x 4, mean 3, zeros .3", lambda: columns(rng, 100000, 4, 0.2), np.log(3), 0.3
     yield "600 x 3, mean 3, zeros .3", lambda: columns(rng, 600, 3, 0.2), np.log(3), 0.3
 
 
@@ -105,6 +112,10 @@ def main():
                     x = make()
                     names = [f"x{j}" for j in range(x.shape[1])]
                     truth = np.r_[rng.normal(0, 0.2), rng.normal(0, 0.25 / np.sqrt(len(names)), len(names))]
+                    if "far" in design:
+                        truth = np.r_[-0.8, 0.1 * truth[1:]]
+                    if "steep" in design:
+                        truth[1:] *= 4
                     if counts:
                         truth = np.r_[scale + truth[0], 4 * truth[1:]]
                         y, sigma = rng.poisson(np.exp(truth[0] + x @ truth[1:])) * (rng.random(len(x)) >= kind), kind

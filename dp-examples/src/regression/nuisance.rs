@@ -318,7 +318,7 @@ mod tests {
             tails(&[]),
             tails(&[&[0.2, 15.0], &bins[..]].concat()),
             zeros(&[]),
-            zeros(&[-3.0, 40.0, 2.0, 0.5, -1.0]),
+            zeros(&[-3.0, 40.0, 2.0, 0.5, 3.0, 0.25, -1.0]),
             Nuisance::Scale(scale),
             Nuisance::Scale(known),
             Nuisance::Dispersion(dispersion),

@@ -26,6 +26,8 @@ pub struct Recovery {
     pub slopes: Recovered,
     /// Of intercepts, as they are said: where all columns are 0. Ordinal regressions have none.
     pub intercepts: Option<Recovered>,
+    /// What the intercepts of groups differ by, where there are groups.
+    pub groups: Option<Recovered>,
     /// How many runs have intervals that include the privacy noise.
     pub noise_aware: usize,
 }
@@ -100,7 +102,8 @@ pub fn measure(
         _ => "y = [0, 60]",
     };
     let schema = Schema::parse("schema.toml", format!("{SCHEMA}\n{entry}").as_bytes())?;
-    let (mut slopes, mut intercepts, mut aware) = (Sums::default(), Sums::default(), 0);
+    let (mut slopes, mut intercepts, mut by_group, mut aware) =
+        (Sums::default(), Sums::default(), Sums::default(), 0);
     for run in 0..runs {
         let mut rng = ChaCha8Rng::seed_from_u64(1000 + run);
         let mut csv = "age,hours,sex,job,y\n".to_owned();
@@ -179,6 +182,10 @@ pub fn measure(
         aware += usize::from(fit.is_noise_aware());
         let draws = fit.draws(&specification)?;
         let (truths, _) = unscaled(&planted, &specification.columns, specification.outcome_scale);
+        for (level, truth) in drawn.get("u0").into_iter().flatten().enumerate() {
+            let of_level = draws.groups.iter().flat_map(|group| group.draws.iter().map(|draw| draw[level]));
+            by_group.add(&Summary::of("", of_level.collect()), truth * width, 1.0 / width);
+        }
         for ((column, summary), truth) in specification.columns.iter().zip(draws.coefficients()).zip(truths) {
             let sums = if column.of.name == "Intercept" { &mut intercepts } else { &mut slopes };
             sums.add(&summary, truth, column.width / width);
@@ -188,6 +195,7 @@ pub fn measure(
     Ok(Recovery {
         slopes: slopes.recovered().ok_or_else(none)?,
         intercepts: intercepts.recovered(),
+        groups: by_group.recovered(),
         noise_aware: aware,
     })
 }

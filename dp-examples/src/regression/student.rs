@@ -143,23 +143,31 @@ impl Histogram {
 
     /// Log densities of `(σ, ν)` at points of a grid, given the counts of so many records, a half-normal prior of σ of this
     /// scale, and beside each residual a normal variable of one of these variances, with these probabilities: first over all of the
-    /// grid, then where the density is.
+    /// grid, then where the density is, again and again.
     fn posterior(&self, counts: (f64, f64), added: &[(f64, f64)]) -> (Vec<(f64, f64)>, Vec<f64>) {
         let octaves = |k: i32| self.unit.ln() + 0.5 * LN_2 * f64::from(k);
         let all = [(octaves(EDGES.0), octaves(EDGES.1)), (FREEDOMS.0.ln(), FREEDOMS.1.ln())];
-        let first = self.posterior_within(all, COARSE, counts, added);
-        let top = first.1.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        let mut within = all.map(|(low, high)| (high, low));
-        for ((sigma, nu), _) in first.0.iter().zip(&first.1).filter(|(_, log)| **log > top - 15.0) {
-            for (ends, at) in within.iter_mut().zip([sigma.ln(), nu.ln()]) {
-                *ends = (ends.0.min(at), ends.1.max(at));
+        let (mut within, mut size) = (all, COARSE);
+        loop {
+            let found = self.posterior_within(within, size, counts, added);
+            let top = found.1.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            let mut next = within.map(|(low, high)| (high, low));
+            for ((sigma, nu), _) in found.0.iter().zip(&found.1).filter(|(_, log)| **log > top - 15.0) {
+                for (ends, at) in next.iter_mut().zip([sigma.ln(), nu.ln()]) {
+                    *ends = (ends.0.min(at), ends.1.max(at));
+                }
             }
+            for ((ends, all), points) in next.iter_mut().zip(within).zip([size.0, size.1]) {
+                let step = (all.1 - all.0) / (points - 1) as f64;
+                *ends = ((ends.0 - step).max(all.0), (ends.1 + step).min(all.1));
+            }
+            // Until the points are as close as the density is narrow.
+            let shrinks = next.iter().zip(within).any(|(new, old)| new.1 - new.0 < 0.5 * (old.1 - old.0));
+            if size == FINE && !shrinks {
+                return found;
+            }
+            (within, size) = (next, FINE);
         }
-        for ((ends, all), points) in within.iter_mut().zip(all).zip([COARSE.0, COARSE.1]) {
-            let step = (all.1 - all.0) / (points - 1) as f64;
-            *ends = ((ends.0 - step).max(all.0), (ends.1 + step).min(all.1));
-        }
-        self.posterior_within(within, FINE, counts, added)
     }
 
     /// The same between these logarithms of σ and of `ν`, at so many points of each.
@@ -232,9 +240,9 @@ impl Tails {
         let found =
             Histogram::release(seen, (whitening, &start), first.max(LEAST), SHARES[2], (purse, next))?;
         let count = (whitening.records() as f64).max(1.0);
-        // The first fit may be far from the last, by how much is not known.
-        let added = [0.0, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7].map(|part| (part * first * first, 1.0));
-        let (points, logs) = found.posterior((count, prior), &added);
+        // Residuals of a first fit that is far off are taken for wide ones: a scale that is too small would leave the steps where no
+        // record pulls.
+        let (points, logs) = found.posterior((count, prior), &[(0.0, 1.0)]);
         let top = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let (mut weight, mut sigma, mut nu) = (0.0, 0.0, 0.0);
         for (point, log) in points.iter().zip(&logs) {

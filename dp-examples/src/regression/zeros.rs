@@ -8,14 +8,16 @@
 //! h_k = #{i: e_k ≤ y_i < e_{k+1}} + noise    →   π₁, m₁                   posterior means given (π, m, φ) over a grid
 //! ```
 //!
-//! The coefficients are fitted given `π₁`. How far the truth is from it, the slopes in `λ = ln(π/(1 − π))` at the fit say, one step of
-//! Newton's method; with `g` the slope, `H` minus the second derivatives and `C₀` the covariance given `λ`
+//! The coefficients are fitted given `π₁`. How far the truth is from it, the slopes at the fit in `θ = 2 asin √π`, on whose scale
+//! shares are about equally well known, say by one step of Newton's method; with `g` the slope, `H` minus the second derivatives and
+//! `C₀` the covariance given `θ`
 //!
 //! ```text
-//! λ | b  =  λ₁ + (g + cᵀε)/h,   h = H_λλ − cᵀ C₀ c,   c = H_bλ            b → b − C₀ c (λ − λ₁)
+//! θ | b  =  θ₁ + (g + cᵀε)/h,   h = H_θθ − cᵀ C₀ c,   c = H_bθ            b → b − C₀ c (θ − θ₁)
 //! ```
 //!
-//! where `ε` is how far noise has moved the coefficients, of which a draw of them says a part.
+//! where `ε` is how far noise has moved the coefficients, of which a draw of them says a part. Of `c`, which is released with noise, as
+//! much is taken as is plausible: `|c_v|² ≤ H_vv H_θθ` in every direction `v`, and where records say nothing it is 0.
 
 use dp_accountant::Purse;
 use dp_sampler::Seed;
@@ -52,23 +54,28 @@ const POINTS: [usize; 3] = [34, 34, 10];
 /// The least and largest share of zeros that a fit is given.
 const KNOWN: (f64, f64) = (0.02, 0.98);
 
-/// The standard deviation of the logarithm of the odds of a share that has a uniform prior: `π/√3`.
-const PRIOR: f64 = 1.813_799_364_234_217_8;
+/// Mean and standard deviation of `θ` where the share has a uniform prior: `π/2`, and `√(π² − 8)/2`.
+const PRIOR: (f64, f64) = (std::f64::consts::FRAC_PI_2, 0.683_667_384_993_2);
 
-/// The largest square length of a record's part of the slopes. Of a zero `π u + (π u)²` is at most 2 where `μ` is large and `w`
-/// is 0, and around 1 where `π w` is largest, up to about 1.2, half of which a typical record has twice.
-const LARGEST: f64 = 2.0;
-const HALF: f64 = 0.5;
+/// The standard deviation of the correlation of the share with a direction, before anything was released.
+const CORRELATION: f64 = 0.5;
+
+/// The largest square length of a record's part of the slopes, and what its parts are multiplied by. Of a zero `π u + ½ (π u)²` is at most
+/// 1.5, where `μ` is large and `w` is 0, and around .6 where `π w` is largest, up to about 1.2; a third of that a record of
+/// twice the typical square length has three times.
+const LARGEST: f64 = 2.5;
+const OF_SQUARES: f64 = 0.5;
+const OF_MIXED: f64 = 0.35;
 
 /// Slopes and second derivatives, as they were released.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Slopes {
-    /// `g` and `H_λλ` in `λ`, and the standard deviation of the noise of `g`.
-    slope: f64,
-    second: f64,
-    deviation: f64,
-    /// `c`
+    /// `g` and `H_θθ`, and the standard deviations of their noise.
+    slope: [f64; 2],
+    second: [f64; 2],
+    /// `c`, and that of each of its elements.
     mixed: Vec<f64>,
+    of_mixed: f64,
 }
 
 /// The share of zeros found before the fit, and what is found after it.
@@ -168,7 +175,7 @@ fn densities(
 impl Zeros {
     /// What a fit is planned with before anything is released.
     pub(super) fn planned() -> Self {
-        Self { mean: 1.0, share: 0.5, spread: PRIOR, after: None }
+        Self { mean: 1.0, share: 0.5, spread: 1.8, after: None }
     }
 
     /// Releases what a fit begins with.
@@ -218,7 +225,7 @@ impl Zeros {
         })
     }
 
-    /// `√(π w/2) x/t`, `√(π w/2)`, `√(π u)`, `π u` and whether the count is above 0, of each record: with `p = π + (1 − π) e^−μ` the
+    /// `√(a π w) x/t`, `√(a π w)`, `√(π u)`, `√b π u` and whether the count is above 0, of each record: with `p = π + (1 − π) e^−μ` the
     /// slope of a zero in `π` is `u = (1 − e^−μ)/p` and minus that in `π` and the predictor `w = μ e^−μ/p²`. Of other counts both
     /// are 0 and the slope in `π` is `−1/(1 − π)`.
     fn parts(&self, seen: Seen<'_>, (whitening, mean): (&Whitening, &[f64])) -> Array2<f64> {
@@ -236,12 +243,12 @@ impl Zeros {
             let mean = eta.clamp(-20.0, 20.0).exp();
             let none = (-mean).exp();
             let p = self.share + (1.0 - self.share) * none;
-            let mixed = (HALF * self.share * mean * none / (p * p)).sqrt();
+            let mixed = (OF_MIXED * self.share * mean * none / (p * p)).sqrt();
             let slope = self.share * (1.0 - none) / p;
             row.slice_mut(s![..features]).mapv_inplace(|x| mixed * x / whitening.typical());
             row[features] = mixed;
             row[features + 1] = slope.sqrt();
-            row[features + 2] = slope;
+            row[features + 2] = OF_SQUARES.sqrt() * slope;
         }
         parts
     }
@@ -262,78 +269,87 @@ impl Zeros {
         let transform = Array2::eye(features + 4);
         let found = summaries.second_moments(COLUMN, transform.view(), LARGEST, noise, purse)?;
         let of = |j: usize| found.matrix[(features + j, features + j)];
-        let (slopes, squares, positive) = (of(1), of(2), of(3));
-        // From π to the logarithm of its odds.
-        let (by, rest) = (share * (1.0 - share), 1.0 - share);
+        let (slopes, squares, positive) = (of(1), of(2) / OF_SQUARES, of(3));
+        // From π to θ.
+        let (rest, by) = (1.0 - share, (share * (1.0 - share)).sqrt());
+        let (zero, other) = (share.recip(), rest.recip());
+        let of_mixed = by * whitening.typical() / (OF_MIXED * share);
         self.after = Some(Slopes {
-            slope: by * (slopes / share - positive / rest),
-            second: by * by * (squares / (share * share) + positive / (rest * rest)),
-            deviation: found.deviation * by * share.recip().hypot(rest.recip()),
-            mixed: (0..features)
-                .map(|j| -by * whitening.typical() / (HALF * share) * found.matrix[(j, features)])
-                .collect(),
+            slope: [by * (slopes * zero - positive * other), found.deviation * by * zero.hypot(other)],
+            second: [
+                by * by * (squares * zero * zero + positive * other * other),
+                found.deviation * by * by * (zero * zero / OF_SQUARES).hypot(other * other),
+            ],
+            mixed: (0..features).map(|j| -of_mixed * found.matrix[(j, features)]).collect(),
+            of_mixed: of_mixed * found.deviation,
         });
         Ok(())
     }
 
     /// A draw of the share beside each draw of the coefficients, which are moved by what it differs from that of the fit.
     pub(super) fn draw_beside(&self, b: &mut ArrayD<f64>, found: &NoiseAware) -> Vec<f64> {
+        let n = found.mean.len();
         match (&self.after, &found.shares) {
             (Some(after), Some(shares)) => {
-                let without = &shares.covariance_without_noise;
-                self.draw_given(after, b, &found.mean, [&found.covariance, without])
+                let matrix = |values: &[f64]| DMatrix::from_row_slice(n, n, values);
+                let covariances = [matrix(&found.covariance), matrix(&shares.covariance_without_noise)];
+                let prior = DVector::from_iterator(n, shares.prior.iter().map(|sd| sd.powi(-2)));
+                self.draw_given(after, b, &found.mean, covariances, &prior)
             }
             _ => vec![self.share; b.len_of(Axis(0))],
         }
     }
 
-    /// The same for draws with this mean and covariance, and the covariance that they had without noise.
+    /// The same for draws with this mean and covariance, the covariance that they had without noise, and the precisions of their prior.
     fn draw_given(
         &self,
         after: &Slopes,
         b: &mut ArrayD<f64>,
         mean: &[f64],
-        covariances: [&[f64]; 2],
+        [all, without]: [DMatrix<f64>; 2],
+        prior: &DVector<f64>,
     ) -> Vec<f64> {
-        let n = mean.len();
-        let [all, without] = covariances.map(|values| DMatrix::from_row_slice(n, n, values));
+        let (n, [slope, of_slope], [second, of_second]) = (mean.len(), after.slope, after.second);
         let noise = &all - &without;
-        let mixed = DVector::from_column_slice(&after.mixed);
-        let first = (self.share / (1.0 - self.share)).ln();
+        let mixed = after.plausible(&without, prior);
+        let first = 2.0 * self.share.sqrt().asin();
         let moves = &without * &mixed;
-        let information = after.second - mixed.dot(&moves);
+        let information = second - mixed.dot(&moves);
         // cᵀε given a draw d of the coefficients: −cᵀ N C⁻¹ (d − b̄) and a rest.
         let towards = all.try_inverse().map(|inverse| inverse * &noise * &mixed);
         let rest = match &towards {
             Some(towards) => (mixed.dot(&(&noise * &mixed)) - mixed.dot(&(&noise * towards))).max(0.0),
             None => 0.0,
         };
-        // A second derivative that is less than its noise says nothing, of the coefficients either; the share is then what counts
-        // alone say.
-        let (of_zeros, of_others) = (self.share.recip(), (1.0 - self.share).recip());
-        let by = self.share * (1.0 - self.share);
-        let noise_of_second =
-            after.deviation * by * of_zeros.powi(2).hypot(of_others.powi(2)) / of_zeros.hypot(of_others);
-        let is_known = information > 3.0 * noise_of_second;
+        // Where what is left of the second derivative is less than its noise, the share is what counts alone say. Of small counts only
+        // (1 − π) μ is known, and the coefficients follow the share all the same.
+        let is_known = information > 3.0 * of_second;
         let normal = Normal::new(0.0, 1.0);
         let golden = 0.5 * (5.0_f64.sqrt() - 1.0);
         let mut draws = Vec::with_capacity(b.len_of(Axis(0)));
         for (k, mut row) in b.axis_iter_mut(Axis(0)).enumerate() {
             let z = normal.quantile(((k as f64 + 0.5) * golden).fract());
-            let odds = if is_known {
-                let away = DVector::from_iterator(n, row.iter().zip(mean).map(|(x, mean)| x - mean));
-                let told = after.slope - towards.as_ref().map_or(0.0, |towards| towards.dot(&away));
-                let variance = information.recip() + (after.deviation.powi(2) + rest) / information.powi(2);
+            let away = DVector::from_iterator(n, row.iter().zip(mean).map(|(x, mean)| x - mean));
+            let angle = if is_known {
+                let told = slope - towards.as_ref().map_or(0.0, |towards| towards.dot(&away));
+                // A long step of Newton's method is off by about half its square, where derivatives are of the order of one.
+                let step = told / information;
+                let variance = information.recip()
+                    + (of_slope * of_slope + rest) / information.powi(2)
+                    + 0.25 * step.powi(4);
                 // Beside the prior of the share.
-                let weight = PRIOR * PRIOR / (PRIOR * PRIOR + variance);
-                weight * (first + told / information) + (weight * variance).sqrt() * z
+                let of_prior = PRIOR.1 * PRIOR.1;
+                let weight = of_prior / (of_prior + variance);
+                weight * (first + step) + (1.0 - weight) * PRIOR.0 + (weight * variance).sqrt() * z
             } else {
-                first + self.spread * z
+                let odds = (self.share / (1.0 - self.share)).ln() + self.spread * z;
+                2.0 * (1.0 + (-odds).exp()).recip().sqrt().asin()
             };
-            for (value, by) in row.iter_mut().zip(&moves).filter(|_| is_known) {
-                *value -= by * (odds - first);
+            let angle = angle.clamp(0.0, std::f64::consts::PI);
+            for (value, by) in row.iter_mut().zip(&moves) {
+                *value -= by * (angle - first);
             }
-            draws.push(1.0 / (1.0 + (-odds).exp()));
+            draws.push((0.5 * angle).sin().powi(2));
         }
         draws
     }
@@ -341,8 +357,8 @@ impl Zeros {
     /// All of it as numbers: `m₁`, `π₁`, and what was released at last.
     pub(super) fn numbers(&self) -> Vec<f64> {
         let after = self.after.iter().flat_map(|after| {
-            let Slopes { slope, second, deviation, mixed } = after;
-            [*slope, *second, *deviation].into_iter().chain(mixed.iter().copied())
+            let Slopes { slope, second, mixed, of_mixed } = after;
+            slope.iter().chain(second).chain([of_mixed]).chain(mixed).copied()
         });
         [self.mean, self.share, self.spread].into_iter().chain(after).collect()
     }
@@ -350,11 +366,13 @@ impl Zeros {
     /// What [`numbers`](Self::numbers) were of, where they are those of a regression of so many coefficients.
     pub(super) fn from_numbers(numbers: &[f64], features: usize) -> Option<Self> {
         let (&[mean, share, spread], last) = numbers.split_first_chunk::<3>()?;
-        let after = match last {
-            [] => None,
-            [slope, second, deviation, mixed @ ..] if *deviation > 0.0 && mixed.len() == features => {
-                let (slope, second, deviation) = (*slope, *second, *deviation);
-                Some(Slopes { slope, second, deviation, mixed: mixed.to_vec() })
+        let after = match last.split_first_chunk::<5>() {
+            None if last.is_empty() => None,
+            Some((&[g, of_slope, h, of_second, of_mixed], mixed))
+                if of_slope.min(of_second).min(of_mixed) > 0.0 && mixed.len() == features =>
+            {
+                let (slope, second) = ([g, of_slope], [h, of_second]);
+                Some(Slopes { slope, second, mixed: mixed.to_vec(), of_mixed })
             }
             _ => return None,
         };
@@ -364,6 +382,23 @@ impl Zeros {
             spread,
             after,
         })
+    }
+}
+
+impl Slopes {
+    /// `c` as it is expected to be: `V (V + s²)⁻¹ c̃` with `V = ρ² H_θθ A` for a correlation ρ and the information `A = C₀⁻¹ − P₀`.
+    fn plausible(&self, without: &DMatrix<f64>, prior: &DVector<f64>) -> DVector<f64> {
+        let released = DVector::from_column_slice(&self.mixed);
+        let Some(inverse) = without.clone().try_inverse() else { return 0.0 * released };
+        let information = inverse - DMatrix::from_diagonal(prior);
+        let found = ((&information + information.transpose()) * 0.5).symmetric_eigen();
+        let by = CORRELATION * CORRELATION * self.second[0].max(0.0);
+        let mut along = found.eigenvectors.transpose() * released;
+        for (value, about) in along.iter_mut().zip(found.eigenvalues.iter()) {
+            let expected = by * about.max(0.0);
+            *value *= expected / (expected + self.of_mixed * self.of_mixed);
+        }
+        found.eigenvectors * along
     }
 }
 
@@ -414,16 +449,15 @@ mod tests {
     /// Where no noise moved the coefficients, draws are those of the normal whose precision is `H`.
     #[test]
     fn draws_of_both_have_the_joint_covariance() {
-        // Of two coefficients and λ.
+        // Of two coefficients and θ.
         let all = DMatrix::from_row_slice(3, 3, &[9.0, 2.0, -3.0, 2.0, 4.0, 1.0, -3.0, 1.0, 5.0]) * 40.0;
         let joint = all.clone().try_inverse().unwrap();
         let given = all.view((0, 0), (2, 2)).into_owned().try_inverse().unwrap();
-        let covariance: Vec<f64> = given.iter().copied().collect();
         let mixed = vec![all[(0, 2)], all[(1, 2)]];
-        // Far from where the prior of the share matters, at its mode.
-        let slopes = Slopes { slope: 0.0, second: all[(2, 2)], deviation: 1e-9, mixed };
+        // At the mean of its prior.
+        let slopes = Slopes { slope: [0.0, 1e-9], second: [all[(2, 2)], 1e-9], mixed, of_mixed: 1e-9 };
         let zeros = Zeros { mean: 1.0, share: 0.5, spread: 1.0, after: None };
-        let factor = given.cholesky().unwrap().l();
+        let factor = given.clone().cholesky().unwrap().l();
         let normal = Normal::new(0.0, 1.0);
         let mut b = Array2::zeros((4000, 2));
         for (k, mut row) in b.rows_mut().into_iter().enumerate() {
@@ -435,10 +469,11 @@ mod tests {
         }
         let mut b = b.into_dyn();
         let centre = [0.5, -0.25, 0.0];
-        let shares = zeros.draw_given(&slopes, &mut b, &centre[..2], [&covariance, &covariance]);
-        let odds: Vec<f64> = shares.iter().map(|p| (p / (1.0 - p)).ln()).collect();
+        let flat = DVector::from_element(2, 1e-12);
+        let shares = zeros.draw_given(&slopes, &mut b, &centre[..2], [given.clone(), given], &flat);
+        let angles: Vec<f64> = shares.iter().map(|p| 2.0 * p.sqrt().asin() - PRIOR.0).collect();
         let column = |j: usize| -> Vec<f64> {
-            if j == 2 { odds.clone() } else { b.index_axis(Axis(1), j).iter().copied().collect() }
+            if j == 2 { angles.clone() } else { b.index_axis(Axis(1), j).iter().copied().collect() }
         };
         for i in 0..3 {
             for j in 0..3 {
