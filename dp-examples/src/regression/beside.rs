@@ -1,13 +1,14 @@
 //! What a fit keeps beside its checkpoint, and how it recognises both when it goes on.
 //!
-//! A fit releases more than its steps: coordinates before them, a scale or a dispersion before and after. With a checkpoint `FILE`,
-//! what was released is in `FILE.whitening` and `FILE.nuisance`, and `FILE.run` says what run all of it is of.
+//! A fit releases more than its steps: coordinates before them, a scale or a dispersion before and after. With a
+//! checkpoint `FILE`, what was released is in `FILE.whitening` and `FILE.nuisance`, and `FILE.run` says what run all
+//! of it is of.
 //!
 //! # Why a fit that goes on states the truth
 //!
-//! A statement counts each release once. That is true of a release that is made twice if both are the same, bit for bit; it is not
-//! if they have other noise, and it is far from it if the *same* noise is added to sums over other records, for then the
-//! difference of the two has none. So
+//! A statement counts each release once. That is true of a release that is made twice if both are the same, bit for
+//! bit; it is not if they have other noise, and it is far from it if the *same* noise is added to sums over other
+//! records, for then the difference of the two has none. So
 //!
 //! - the noise of what is released after the steps is a pseudorandom function of a secret in `FILE.run`, **of the records and of
 //!   what is asked of them** (keyed BLAKE3, from which the key of ChaCha20 is made): the same question of the same records has the
@@ -16,18 +17,18 @@
 //!   was begun with. That is checked before anything is read of them, and by [`DpVi`](dp_vi::DpVi) again;
 //! - a file beside a checkpoint names the run that it is of. One of another run is refused, one without a checkpoint is not read.
 //!
-//! A fit that is killed after it was debited and before it has kept what it released is debited again when it goes on, for the same
-//! release: a ledger then counts too much, and not too little.
+//! A fit that is killed after it was debited and before it has kept what it released is debited again when it goes
+//! on, for the same release: a ledger then counts too much, and not too little.
 //!
 //! # What the files give away
 //!
-//! They are as secret as the data while the run is not over: the checkpoint has the seed of the steps, and `FILE.run` the secret of
-//! what comes after. Both are left out when it is over. To recognise the records there has to be something that tells them from
-//! others, and this would tell guesses from the truth as well, however slow or short a hash it were. So it is parted: the
-//! checkpoint has a print of the records under a key, and `FILE.run` the key. The print without the key is a pseudorandom number, and
-//! the key was drawn before a record was read: each of the two alone says nothing about them. Both together let those who have
-//! them try guesses of *all* records, one of which may be all that they lack; so never hand on both. What is meant to be handed on
-//! is the model.
+//! They are as secret as the data while the run is not over: the checkpoint has the seed of the steps, and `FILE.run`
+//! the secret of what comes after. Both are left out when it is over. To recognise the records there has to be
+//! something that tells them from others, and this would tell guesses from the truth as well, however slow or short a
+//! hash it were. So it is parted: the checkpoint has a print of the records under a key, and `FILE.run` the key. The
+//! print without the key is a pseudorandom number, and the key was drawn before a record was read: each of the two
+//! alone says nothing about them. Both together let those who have them try guesses of *all* records, one of which
+//! may be all that they lack; so never hand on both. What is meant to be handed on is the model.
 
 use std::error::Error as StdError;
 use std::fs::OpenOptions;
@@ -415,7 +416,8 @@ pub(super) fn run_beside(checkpoint: &Path) -> PathBuf {
     named(checkpoint, ".run")
 }
 
-/// Where a run with this checkpoint keeps its coordinates. They have been released, and the statement of their run covers them.
+/// Where a run with this checkpoint keeps its coordinates. They have been released, and the statement of their run
+/// covers them.
 pub(super) fn whitening_beside(checkpoint: &Path) -> PathBuf {
     named(checkpoint, ".whitening")
 }
@@ -456,8 +458,8 @@ mod tests {
         Records::from_columns([("y", values.to_vec())]).unwrap()
     }
 
-    /// The same question of the same records has the same noise; other records, or another question, have noise of their own: were
-    /// it the same, the difference of two releases would have none.
+    /// The same question of the same records has the same noise; other records, or another question, have noise of
+    /// their own: were it the same, the difference of two releases would have none.
     #[test]
     fn noise_after_the_steps_is_of_records_and_question() {
         let of = specification(Family::Gaussian);
@@ -483,7 +485,8 @@ mod tests {
         assert!(secret.seed_after(&records(&[1.0]), &[]).unwrap().is_secret());
     }
 
-    /// Neither the key nor the print says anything of the records without the other, and the run's name says nothing of the key.
+    /// Neither the key nor the print says anything of the records without the other, and the run's name says nothing
+    /// of the key.
     #[test]
     fn the_key_knows_no_record_and_the_print_is_under_it() {
         let of = specification(Family::Gaussian);

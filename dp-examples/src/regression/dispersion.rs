@@ -1,7 +1,8 @@
 //! The mean of counts, and the dispersion of negative binomial regressions from squares of residuals that are released.
 //!
-//! Given `φ` the counts are a function of one linear number, with a curvature of their own: `μ (1 + y/φ)/(1 + μ/φ)²`. As with
-//! σ of Gaussian regressions, it is `φ` beside the coefficients that is hard to learn under noise, and so it is found apart:
+//! Given `φ` the counts are a function of one linear number, with a curvature of their own: `μ (1 + y/φ)/(1 + μ/φ)²`.
+//! As with σ of Gaussian regressions, it is `φ` beside the coefficients that is hard to learn under noise, and so it
+//! is found apart:
 //!
 //! ```text
 //! g = Σ ln(1 + y)/N                          →   h = 10 e^g            public bounds may be far wider than counts are
@@ -10,11 +11,11 @@
 //!                                            E Σ w (y − μ̄)² = Σ w μ̄ + (1/φ) Σ w μ̄²
 //! ```
 //!
-//! What columns explain is taken for dispersion at first, so that `φ₁` is too small rather than too large. Estimates are
-//! consistent for any `φ₁`; how far they spread is that of each draw of `φ`.
+//! What columns explain is taken for dispersion at first, so that `φ₁` is too small rather than too large. Estimates
+//! are consistent for any `φ₁`; how far they spread is that of each draw of `φ`.
 //!
-//! Poisson regressions have no dispersion, and `m₁` alone is released for them: a fit begins at it, and the noise of gradients and
-//! curvature is chosen for counts of about it.
+//! Poisson regressions have no dispersion, and `m₁` alone is released for them: a fit begins at it, and the noise of
+//! gradients and curvature is chosen for counts of about it.
 
 use dp_accountant::Purse;
 use dp_sampler::Seed;
@@ -155,11 +156,12 @@ impl Dispersion {
         self.mean / (1.0 + self.mean / self.phi)
     }
 
-    /// How many standard deviations a residual is cut at, here and where gradients are clipped: `3 + 2.5 s` for counts of
-    /// skewness `s`.
+    /// How many standard deviations a residual is cut at, here and where gradients are clipped: `3 + 2.5 s` for
+    /// counts of skewness `s`.
     ///
-    /// Counts are skewed, and what is cut takes from the mean. Of a gamma variable of skewness `s` about `s e^(−2c/s)/2` standard
-    /// deviations of the mean lie beyond `c`, with this `c` less than .005 for skewnesses up to 5.
+    /// Counts are skewed, and what is cut takes from the mean. Of a gamma variable of skewness `s` about `s
+    /// e^(−2c/s)/2` standard deviations of the mean lie beyond `c`, with this `c` less than .005 for skewnesses up to
+    /// 5.
     fn cut(&self) -> f64 {
         let variance = self.mean * (1.0 + self.mean / self.phi);
         3.0 + 2.5 * (1.0 + 2.0 * self.mean / self.phi) / variance.sqrt()
@@ -197,14 +199,16 @@ impl Dispersion {
         Ok(())
     }
 
-    /// Draws of `φ`, and beside each what the variance of coefficients is multiplied by where the records leave it open.
+    /// Draws of `φ`, and beside each what the variance of coefficients is multiplied by where the records leave it
+    /// open.
     ///
     /// ```text
     /// A − B ~ N(C/φ, N (2 + 6/φ + 1/v) r² + s² (2 + 1/φ²))       ln φ ~ N(1, 1)
     /// ```
     ///
-    /// with the three sums `A`, `B` and `C`, `r = (1 + m₁/φ)/(1 + m₁/φ₁)` and `v = m₁ (1 + m₁/φ)`: `2 + 6/φ + 1/v` is the variance
-    /// of a square residual of a negative binomial count. In the variance `φ` is the estimate `C/(A − B)`.
+    /// with the three sums `A`, `B` and `C`, `r = (1 + m₁/φ)/(1 + m₁/φ₁)` and `v = m₁ (1 + m₁/φ)`: `2 + 6/φ + 1/v` is
+    /// the variance of a square residual of a negative binomial count. In the variance `φ` is the estimate `C/(A −
+    /// B)`.
     pub(super) fn draws(&self, count: usize, records: u64) -> (Vec<f64>, Vec<f64>) {
         let spread = |phi: f64| (1.0 + self.mean / phi) / (1.0 + self.mean / self.phi);
         let (low, high) = (RANGE.0.ln(), RANGE.1.ln());
@@ -214,8 +218,8 @@ impl Dispersion {
             let prior = -0.5 * (phi.ln() - 1.0).powi(2);
             let Some(([all, of_mean, of_square], deviation)) = self.sums else { return prior };
             let square = of_square.max(deviation);
-            // Spreads are those at the estimate: were they those of each point, a dispersion without bound would explain
-            // everything, and counts that vary less than Poisson's do would have it.
+            // Spreads are those at the estimate: were they those of each point, a dispersion without bound would
+            // explain everything, and counts that vary less than Poisson's do would have it.
             let least = square / RANGE.1;
             let found = (square / (all - of_mean).max(least)).clamp(RANGE.0, RANGE.1);
             let inside = 2.0 + 6.0 / found + 1.0 / (self.mean * (1.0 + self.mean / found));

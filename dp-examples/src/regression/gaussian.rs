@@ -1,8 +1,8 @@
 //! The scale of Gaussian regressions, from squares of residuals that are released.
 //!
-//! Given the scale σ a Gaussian regression is as well-behaved as a logistic one: its curvature is `XᵀX/σ²`, whatever the
-//! coefficients. What is hard to learn under noise is σ beside them: the score of `ln σ` is small beside those of slopes,
-//! and depends on residuals that are not yet small. So σ is found from releases of its own:
+//! Given the scale σ a Gaussian regression is as well-behaved as a logistic one: its curvature is `XᵀX/σ²`, whatever
+//! the coefficients. What is hard to learn under noise is σ beside them: the score of `ln σ` is small beside those of
+//! slopes, and depends on residuals that are not yet small. So σ is found from releases of its own:
 //!
 //! ```text
 //! r² = Σ y²/N                                                              the unit of the outcome
@@ -12,8 +12,8 @@
 //! R = Σ min((y − x′·b̄)², (4 σ)²)                                           after the fit with the smaller of the two
 //! ```
 //!
-//! each with noise, of which one standard deviation is added where a scale is to bound what follows. The posterior of σ is
-//! that given `R`, over a grid.
+//! each with noise, of which one standard deviation is added where a scale is to bound what follows. The posterior of
+//! σ is that given `R`, over a grid.
 
 use dp_accountant::Purse;
 use dp_sampler::Seed;
@@ -29,9 +29,9 @@ use crate::whitening::{Whitening, another_seed, raise};
 /// Shares of the budget, in which Gaussian releases add up: squares of the outcome, second moments of features and
 /// outcome, squares of residuals of the first fit, and of the last.
 ///
-/// The moments have the share of each of the two that whiten. Of residuals the last decide how well σ is known: at ε = 1
-/// and δ = 1e-5 a single release has a noise multiplier of 3.7, so that a share of .06 leaves `σ²` a noise of
-/// 4² · 3.7/√.06 = 240 records' part, which is 3 % of σ where there are 4,000. The first only have to bound gradients.
+/// The moments have the share of each of the two that whiten. Of residuals the last decide how well σ is known: at ε
+/// = 1 and δ = 1e-5 a single release has a noise multiplier of 3.7, so that a share of .06 leaves `σ²` a noise of 4²
+/// · 3.7/√.06 = 240 records' part, which is 3 % of σ where there are 4,000. The first only have to bound gradients.
 const SHARES: [f64; 4] = [0.01, 0.05, 0.03, 0.06];
 
 /// What they are called, in this order.
@@ -74,7 +74,8 @@ fn releases(single: f64) -> dp_vi::Result<Vec<Release>> {
     nuisance::releases(&NAMES, &SHARES, single)
 }
 
-/// The second moments of these combinations of features and outcome, cut at `largest`, and the noise's standard deviation.
+/// The second moments of these combinations of features and outcome, cut at `largest`, and the noise's standard
+/// deviation.
 fn squares(
     summaries: &mut Summaries<'_>,
     rows: &DMatrix<f64>,
@@ -197,14 +198,15 @@ impl Scale {
         Ok(())
     }
 
-    /// Draws of σ, in the order of a sequence that is always the same, given a half-normal prior of this scale and a fit.
+    /// Draws of σ, in the order of a sequence that is always the same, given a half-normal prior of this scale and a
+    /// fit.
     ///
     /// ```text
     /// R ~ N((N − D) σ² + q, 2Nσ⁴ + s² + 2q²/D)         q = σ₁² tr(S (C − C₀)), at most R/2
     /// ```
     ///
-    /// `C` is the covariance of the fit and `C₀` what it would be without noise; of `q` residuals at the posterior mean are
-    /// larger than at the mode without noise, of `Dσ²` they are smaller there than at the truth.
+    /// `C` is the covariance of the fit and `C₀` what it would be without noise; of `q` residuals at the posterior
+    /// mean are larger than at the mode without noise, of `Dσ²` they are smaller there than at the truth.
     ///
     /// Beside each draw, what the variance of coefficients is multiplied by where the records leave it open.
     pub(super) fn draws(

@@ -1,22 +1,22 @@
 //! Coefficients by group in the place of columns, and back.
 //!
-//! Given their spreads the coefficients of groups are coefficients like others, of the columns of their design that are 0 for the records
-//! of other groups. A fit releases gradients and a curvature of all of them together, with a prior of the spreads' own scale, and what was
-//! released is a normal message about them:
+//! Given their spreads the coefficients of groups are coefficients like others, of the columns of their design that
+//! are 0 for the records of other groups. A fit releases gradients and a curvature of all of them together, with a
+//! prior of the spreads' own scale, and what was released is a normal message about them:
 //!
 //! ```text
 //! q(v) ∝ N(v; 0, I) exp(hᵀv − vᵀΛv/2),     Λ = C⁻¹ − I,  h = C⁻¹ m          v: coefficients in units of that prior
 //! ```
 //!
-//! with the mean `m` and the covariance `C` of its draws. What spreads the message leaves possible needs no release: a sampler
-//! draws each from its distribution given the others with all coefficients integrated out,
+//! with the mean `m` and the covariance `C` of its draws. What spreads the message leaves possible needs no release:
+//! a sampler draws each from its distribution given the others with all coefficients integrated out,
 //!
 //! ```text
 //! p(s | rest) ∝ s^−L exp(−s²/2) Π_i (λ_i + s⁻²)^−½ exp(½ g_i²/(λ_i + s⁻²))
 //! ```
 //!
-//! where `λ` and `g` are the eigenvalues and the linear part of what is left of the message about the `L` coefficients, and then the
-//! coefficients given the spreads.
+//! where `λ` and `g` are the eigenvalues and the linear part of what is left of the message about the `L`
+//! coefficients, and then the coefficients given the spreads.
 
 use dp_sampler::{GaussianNoise, NoiseSource, Purpose, Seed};
 use nalgebra::{Cholesky, DMatrix, DVector};
@@ -34,8 +34,8 @@ const WARM_UP: usize = 20;
 /// The spreads that are drawn, in units of their prior's scale, and how many points of a grid there are.
 const SPREADS: (f64, f64, usize) = (0.005, 5.0, 200);
 
-/// The regression without groups whose columns are those of a regression with groups and of its groups; `None` where there are none, or too many
-/// coefficients.
+/// The regression without groups whose columns are those of a regression with groups and of its groups; `None` where
+/// there are none, or too many coefficients.
 pub(super) fn flattened(
     specification: &Specification,
     records: &Records,
@@ -166,8 +166,8 @@ impl Message {
         Self { precision: directions * precision * directions.transpose(), linear: directions * linear }
     }
 
-    /// Draws of the spread of each block in units of its prior's scale, and of all coefficients; those that are in no block
-    /// have a standard normal prior.
+    /// Draws of the spread of each block in units of its prior's scale, and of all coefficients; those that are in no
+    /// block have a standard normal prior.
     fn draws(&self, blocks: &[Vec<usize>], count: usize, seed: &Seed) -> (DMatrix<f64>, DMatrix<f64>) {
         let most = self.linear.len();
         let (low, high, points) = SPREADS;
@@ -239,8 +239,8 @@ impl Message {
         prior
     }
 
-    /// What is left of the message about a block's coefficients once all others are integrated out: eigenvalues and the linear part along
-    /// them.
+    /// What is left of the message about a block's coefficients once all others are integrated out: eigenvalues and
+    /// the linear part along them.
     fn about(&self, block: &[usize], prior: &DVector<f64>) -> Option<(DVector<f64>, DVector<f64>)> {
         let others: Vec<usize> = (0..self.linear.len()).filter(|j| !block.contains(j)).collect();
         let part = |rows: &[usize], columns: &[usize]| {
@@ -271,8 +271,8 @@ mod tests {
         (mean, (all.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / all.len() as f64).sqrt())
     }
 
-    /// A shared coefficient and three of a group, of which the message knows two well and one not at all: the spread and
-    /// the coefficients are those of a sum over a fine grid of the spread, each point with its exact normal.
+    /// A shared coefficient and three of a group, of which the message knows two well and one not at all: the spread
+    /// and the coefficients are those of a sum over a fine grid of the spread, each point with its exact normal.
     #[test]
     fn draws_are_those_of_a_fine_grid_of_the_spread() {
         let precision = DMatrix::from_row_slice(

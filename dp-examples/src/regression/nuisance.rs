@@ -232,8 +232,8 @@ impl Nuisance {
     }
 }
 
-/// Releases of the Gaussian mechanism, one by each name, for shares of a budget of which a single release for all of it has
-/// this noise multiplier.
+/// Releases of the Gaussian mechanism, one by each name, for shares of a budget of which a single release for all of
+/// it has this noise multiplier.
 pub(super) fn releases(names: &[&'static str], shares: &[f64], single: f64) -> dp_vi::Result<Vec<Release>> {
     let one = |(what, share): (&&'static str, &f64)| {
         let mechanism = Mechanism::Gaussian { noise_multiplier: single / share.sqrt() };
@@ -242,8 +242,8 @@ pub(super) fn releases(names: &[&'static str], shares: &[f64], single: f64) -> d
     names.iter().zip(shares).map(one).collect()
 }
 
-/// Points of a distribution whose log density at each is known up to a constant: each part of it once, in an order that has
-/// nothing to do with that of other draws.
+/// Points of a distribution whose log density at each is known up to a constant: each part of it once, in an order
+/// that has nothing to do with that of other draws.
 pub(super) fn drawn<T: Copy>(points: &[T], logs: &[f64], count: usize) -> Vec<T> {
     let top = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let mut sum = 0.0;
@@ -259,8 +259,8 @@ pub(super) fn drawn<T: Copy>(points: &[T], logs: &[f64], count: usize) -> Vec<T>
     (0..count).map(|k| points[below.partition_point(|part| *part < at(k)).min(last)]).collect()
 }
 
-/// `tr(S (C − C₀))` for the covariance `C` of a fit, `C₀` as it would be without noise, and `S = C₀⁻¹ − P₀`: by how much a
-/// quadratic log-likelihood is expected to be further from its top, twice, for the noise.
+/// `tr(S (C − C₀))` for the covariance `C` of a fit, `C₀` as it would be without noise, and `S = C₀⁻¹ − P₀`: by how
+/// much a quadratic log-likelihood is expected to be further from its top, twice, for the noise.
 pub(super) fn excess(found: &NoiseAware) -> f64 {
     let n = found.mean.len();
     let Some(shares) = &found.shares else { return 0.0 };

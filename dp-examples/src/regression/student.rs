@@ -1,7 +1,8 @@
-//! The scale and the degrees of freedom of regressions with Student's t, from histograms of residuals that are released.
+//! The scale and the degrees of freedom of regressions with Student's t, from histograms of residuals that are
+//! released.
 //!
-//! Squares of residuals say little where tails are heavy: cut, they are too small, and not cut, a few records make all of
-//! them. A histogram has the same noise whatever is in a bin, and holds the shape, too:
+//! Squares of residuals say little where tails are heavy: cut, they are too small, and not cut, a few records make
+//! all of them. A histogram has the same noise whatever is in a bin, and holds the shape, too:
 //!
 //! ```text
 //! h_k = #{i: e_k ≤ |y_i − x_i·b| < e_{k+1}} + noise,       e_k = u 2^{k/2},  24 bins, the first from 0 and the last without end
@@ -9,8 +10,8 @@
 //! ```
 //!
 //! which with the model's priors is a posterior of `(σ, ν)` over a grid. The first histogram is of the first fit of
-//! [`gaussian`](super::gaussian), in units of what that leaves; the coefficients are fitted given its estimates. The second
-//! is of residuals after that, and the posterior is that given it alone.
+//! [`gaussian`](super::gaussian), in units of what that leaves; the coefficients are fitted given its estimates. The
+//! second is of residuals after that, and the posterior is that given it alone.
 
 use std::f64::consts::LN_2;
 
@@ -27,8 +28,8 @@ use super::gaussian::{LEAST, LONG, first_fit};
 use super::nuisance::{self, COLUMN, Given, Seen, drawn, excess};
 use crate::whitening::{Whitening, another_seed};
 
-/// Shares of the budget, in which Gaussian releases add up; those of [`gaussian`](super::gaussian), with histograms in the place of
-/// squares. At ε = 1 and δ = 1e-5 a share of .06 leaves each bin a noise of 15 records.
+/// Shares of the budget, in which Gaussian releases add up; those of [`gaussian`](super::gaussian), with histograms
+/// in the place of squares. At ε = 1 and δ = 1e-5 a share of .06 leaves each bin a noise of 15 records.
 const SHARES: [f64; 4] = [0.01, 0.05, 0.03, 0.06];
 
 /// What they are called, in this order.
@@ -49,8 +50,9 @@ const FREEDOMS: (f64, f64) = (0.5, 200.0);
 const COARSE: (usize, usize) = (45, 9);
 const FINE: (usize, usize) = (48, 24);
 
-/// Normal parts of Student's t. What a normal variable beside it changes is found by them, and the rest by its own distribution
-/// function, at this many points between these logarithms: an octave beyond what edges are of any σ of the grid.
+/// Normal parts of Student's t. What a normal variable beside it changes is found by them, and the rest by its own
+/// distribution function, at this many points between these logarithms: an octave beyond what edges are of any σ of
+/// the grid.
 const PARTS: usize = 8;
 const TABLE: usize = 185;
 const REACH: f64 = 12.0 * LN_2;
@@ -141,9 +143,9 @@ impl Histogram {
         Ok(Self { counts: found.counts, deviation: found.noise, unit })
     }
 
-    /// Log densities of `(σ, ν)` at points of a grid, given the counts of so many records, a half-normal prior of σ of this
-    /// scale, and beside each residual a normal variable of one of these variances, with these probabilities: first over all of the
-    /// grid, then where the density is, again and again.
+    /// Log densities of `(σ, ν)` at points of a grid, given the counts of so many records, a half-normal prior of σ
+    /// of this scale, and beside each residual a normal variable of one of these variances, with these probabilities:
+    /// first over all of the grid, then where the density is, again and again.
     fn posterior(&self, counts: (f64, f64), added: &[(f64, f64)]) -> (Vec<(f64, f64)>, Vec<f64>) {
         let octaves = |k: i32| self.unit.ln() + 0.5 * LN_2 * f64::from(k);
         let all = [(octaves(EDGES.0), octaves(EDGES.1)), (FREEDOMS.0.ln(), FREEDOMS.1.ln())];
@@ -240,8 +242,8 @@ impl Tails {
         let found =
             Histogram::release(seen, (whitening, &start), first.max(LEAST), SHARES[2], (purse, next))?;
         let count = (whitening.records() as f64).max(1.0);
-        // Residuals of a first fit that is far off are taken for wide ones: a scale that is too small would leave the steps where no
-        // record pulls.
+        // Residuals of a first fit that is far off are taken for wide ones: a scale that is too small would leave the
+        // steps where no record pulls.
         let (points, logs) = found.posterior((count, prior), &[(0.0, 1.0)]);
         let top = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let (mut weight, mut sigma, mut nu) = (0.0, 0.0, 0.0);
@@ -268,7 +270,8 @@ impl Tails {
             start: self.start.clone(),
             releases: nuisance::releases(&NAMES, &SHARES, whitening.single())?,
             left: Whitening::left() - SHARES.iter().sum::<f64>(),
-            // In root mean squares of slopes, as a Gaussian's; of features of typical length none is cut for ν up to 30.
+            // In root mean squares of slopes, as a Gaussian's; of features of typical length none is cut for ν up to
+            // 30.
             clip: LONG * curvature.sqrt(),
             curvature,
             peak: (nu + 1.0) / (nu * sigma * sigma),
@@ -288,12 +291,13 @@ impl Tails {
         Ok(())
     }
 
-    /// Draws of σ and of `ν`, in the order of a sequence that is always the same, given a half-normal prior of σ of this scale
-    /// and a fit; beside each what the variance of coefficients is multiplied by where the records leave it open.
+    /// Draws of σ and of `ν`, in the order of a sequence that is always the same, given a half-normal prior of σ of
+    /// this scale and a fit; beside each what the variance of coefficients is multiplied by where the records leave
+    /// it open.
     ///
-    /// Residuals of the fit are `σ √(1 − D/N) t_ν`, and beside it a normal variable of variance `q/N` for the noise that moved the
-    /// coefficients, `q = tr(S (C − C₀))/a (1 ± √(2/D))` with `a` the information of an outcome: so they look less heavy-tailed than
-    /// they are.
+    /// Residuals of the fit are `σ √(1 − D/N) t_ν`, and beside it a normal variable of variance `q/N` for the noise
+    /// that moved the coefficients, `q = tr(S (C − C₀))/a (1 ± √(2/D))` with `a` the information of an outcome: so
+    /// they look less heavy-tailed than they are.
     pub(super) fn draws(
         &self,
         count: usize,
@@ -386,7 +390,8 @@ mod tests {
         ([sigma.0.exp(), nu.0.exp()], [sigma.1, nu.1])
     }
 
-    /// 10,000 records without noise leave what the information of the sample says open: `ln σ` and `ln ν` to a few percent.
+    /// 10,000 records without noise leave what the information of the sample says open: `ln σ` and `ln ν` to a few
+    /// percent.
     #[test]
     fn a_histogram_has_scale_and_degrees_of_freedom() {
         for (sigma, nu, unit) in [(0.2, 3.0, 0.3), (0.01, 1.5, 0.1), (0.2, 8.0, 0.05)] {

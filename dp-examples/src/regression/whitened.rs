@@ -18,9 +18,9 @@ use crate::whitening::{CURVATURE_SHARE, NEGLIGIBLE, Whitening, another_seed};
 
 type Failure = Box<dyn StdError>;
 
-/// The rate of plain ascent, in units of `σ²/N`: features in these coordinates have second moments of about 1, and up to 40 are
-/// stable. Rows that are `k` times as long as the typical one, of a category that few have, were cut where moments were found, and
-/// have second moments of `k²`.
+/// The rate of plain ascent, in units of `σ²/N`: features in these coordinates have second moments of about 1, and up
+/// to 40 are stable. Rows that are `k` times as long as the typical one, of a category that few have, were cut where
+/// moments were found, and have second moments of `k²`.
 const RATE: f64 = 0.05;
 
 /// How far the noise of all steps together may move a coefficient, in standard deviations of its prior, if it met no
@@ -99,8 +99,8 @@ impl PrivateFit<'_> {
         Ok(Fitted::new(fit, Some(whitening), self.specification.family))
     }
 
-    /// A regression in such coordinates, of a family whose scale, dispersion, share of zeros or mean is found apart from its
-    /// coefficients.
+    /// A regression in such coordinates, of a family whose scale, dispersion, share of zeros or mean is found apart
+    /// from its coefficients.
     pub(super) fn with_nuisance(
         self,
         records: Records,
@@ -187,11 +187,12 @@ impl PrivateFit<'_> {
         };
         let given = nuisance.given(self.specification.family, whitening, intercept)?;
         let count = (whitening.records() as f64).max(1.0);
-        // Parts of a curvature are at most the peak times a square length, and the noise of them is compared with what all
-        // records are expected to add.
+        // Parts of a curvature are at most the peak times a square length, and the noise of them is compared with
+        // what all records are expected to add.
         let noise = whitening.single() / (given.left * CURVATURE_SHARE).sqrt();
         let length = whitening.length(count * given.curvature / given.peak, noise);
-        // Longer gradients keep their weight, too, where the noise of all steps is next to nothing beside that information.
+        // Longer gradients keep their weight, too, where the noise of all steps is next to nothing beside that
+        // information.
         let of_steps = whitening.single() / (given.left * (1.0 - CURVATURE_SHARE)).sqrt();
         let clip_norm =
             (given.clip * whitening.typical()).max((NEGLIGIBLE * count * given.curvature).sqrt() / of_steps);

@@ -1,23 +1,25 @@
 //! The share of zeros that zero-inflated Poisson regressions have beside Poisson's.
 //!
-//! Before the fit counts are taken for zero-inflated *negative binomial* ones with one mean: what columns explain of them makes
-//! their distribution wider, and a gamma distribution of means takes its part, which otherwise would be taken for zeros.
+//! Before the fit counts are taken for zero-inflated *negative binomial* ones with one mean: what columns explain of
+//! them makes their distribution wider, and a gamma distribution of means takes its part, which otherwise would be
+//! taken for zeros.
 //!
 //! ```text
 //! g = Σ ln(1 + y)/N                          →   h = 10 e^g               public bounds may be far wider than counts are
 //! h_k = #{i: e_k ≤ y_i < e_{k+1}} + noise    →   π₁, m₁                   posterior means given (π, m, φ) over a grid
 //! ```
 //!
-//! The coefficients are fitted given `π₁`. How far the truth is from it, the slopes at the fit in `θ = 2 asin √π`, on whose scale
-//! shares are about equally well known, say by one step of Newton's method; with `g` the slope, `H` minus the second derivatives and
-//! `C₀` the covariance given `θ`
+//! The coefficients are fitted given `π₁`. How far the truth is from it, the slopes at the fit in `θ = 2 asin √π`, on
+//! whose scale shares are about equally well known, say by one step of Newton's method; with `g` the slope, `H` minus
+//! the second derivatives and `C₀` the covariance given `θ`
 //!
 //! ```text
 //! θ | b  =  θ₁ + (g + cᵀε)/h,   h = H_θθ − cᵀ C₀ c,   c = H_bθ            b → b − C₀ c (θ − θ₁)
 //! ```
 //!
-//! where `ε` is how far noise has moved the coefficients, of which a draw of them says a part. Of `c`, which is released with noise, as
-//! much is taken as is plausible: `|c_v|² ≤ H_vv H_θθ` in every direction `v`, and where records say nothing it is 0.
+//! where `ε` is how far noise has moved the coefficients, of which a draw of them says a part. Of `c`, which is
+//! released with noise, as much is taken as is plausible: `|c_v|² ≤ H_vv H_θθ` in every direction `v`, and where
+//! records say nothing it is 0.
 
 use dp_accountant::Purse;
 use dp_sampler::Seed;
@@ -41,11 +43,12 @@ const NAMES: [&str; 3] =
 /// How many of their geometric mean counts are told apart.
 const LONG: f64 = 10.0;
 
-/// Clip norms are this many standard deviations of a Poisson variable, and 2.5 times its skewness more, as for other counts.
+/// Clip norms are this many standard deviations of a Poisson variable, and 2.5 times its skewness more, as for other
+/// counts.
 const CUT: f64 = 3.0;
 
-/// Logarithms of odds of a zero, and dispersions, of the grid, the least mean, and how many points of the odds, means and
-/// dispersions there are.
+/// Logarithms of odds of a zero, and dispersions, of the grid, the least mean, and how many points of the odds, means
+/// and dispersions there are.
 const ODDS: (f64, f64) = (-5.3, 5.3);
 const LEAST_MEAN: f64 = 0.02;
 const DISPERSIONS: (f64, f64) = (0.1, 1000.0);
@@ -60,9 +63,9 @@ const PRIOR: (f64, f64) = (std::f64::consts::FRAC_PI_2, 0.683_667_384_993_2);
 /// The standard deviation of the correlation of the share with a direction, before anything was released.
 const CORRELATION: f64 = 0.5;
 
-/// The largest square length of a record's part of the slopes, and what its parts are multiplied by. Of a zero `π u + ½ (π u)²` is at most
-/// 1.5, where `μ` is large and `w` is 0, and around .6 where `π w` is largest, up to about 1.2; a third of that a record of
-/// twice the typical square length has three times.
+/// The largest square length of a record's part of the slopes, and what its parts are multiplied by. Of a zero `π u +
+/// ½ (π u)²` is at most 1.5, where `μ` is large and `w` is 0, and around .6 where `π w` is largest, up to about 1.2;
+/// a third of that a record of twice the typical square length has three times.
 const LARGEST: f64 = 2.5;
 const OF_SQUARES: f64 = 0.5;
 const OF_MIXED: f64 = 0.35;
@@ -106,8 +109,9 @@ fn edges(high: f64) -> Vec<f64> {
     edges
 }
 
-/// What counts in bins with noise say of the share of zeros and of the mean of others: posterior means of the logarithms of its
-/// odds and of the mean, and the standard deviation of the first. First over all of the grid, then where the density is.
+/// What counts in bins with noise say of the share of zeros and of the mean of others: posterior means of the
+/// logarithms of its odds and of the mean, and the standard deviation of the first. First over all of the grid, then
+/// where the density is.
 fn estimate(edges: &[f64], counts: &[f64], deviation: f64, records: f64) -> (f64, f64, f64) {
     let high = edges[edges.len() - 2].max(1.0);
     let all = [ODDS, (LEAST_MEAN.ln(), (2.0 * high).ln()), (DISPERSIONS.0.ln(), DISPERSIONS.1.ln())];
@@ -225,9 +229,9 @@ impl Zeros {
         })
     }
 
-    /// `√(a π w) x/t`, `√(a π w)`, `√(π u)`, `√b π u` and whether the count is above 0, of each record: with `p = π + (1 − π) e^−μ` the
-    /// slope of a zero in `π` is `u = (1 − e^−μ)/p` and minus that in `π` and the predictor `w = μ e^−μ/p²`. Of other counts both
-    /// are 0 and the slope in `π` is `−1/(1 − π)`.
+    /// `√(a π w) x/t`, `√(a π w)`, `√(π u)`, `√b π u` and whether the count is above 0, of each record: with `p = π +
+    /// (1 − π) e^−μ` the slope of a zero in `π` is `u = (1 − e^−μ)/p` and minus that in `π` and the predictor `w = μ
+    /// e^−μ/p²`. Of other counts both are 0 and the slope in `π` is `−1/(1 − π)`.
     fn parts(&self, seen: Seen<'_>, (whitening, mean): (&Whitening, &[f64])) -> Array2<f64> {
         let features = seen.features.ncols();
         let mut parts = Array2::zeros((seen.features.nrows(), features + 4));
@@ -286,7 +290,8 @@ impl Zeros {
         Ok(())
     }
 
-    /// A draw of the share beside each draw of the coefficients, which are moved by what it differs from that of the fit.
+    /// A draw of the share beside each draw of the coefficients, which are moved by what it differs from that of the
+    /// fit.
     pub(super) fn draw_beside(&self, b: &mut ArrayD<f64>, found: &NoiseAware) -> Vec<f64> {
         let n = found.mean.len();
         match (&self.after, &found.shares) {
@@ -300,7 +305,8 @@ impl Zeros {
         }
     }
 
-    /// The same for draws with this mean and covariance, the covariance that they had without noise, and the precisions of their prior.
+    /// The same for draws with this mean and covariance, the covariance that they had without noise, and the
+    /// precisions of their prior.
     fn draw_given(
         &self,
         after: &Slopes,
@@ -321,8 +327,8 @@ impl Zeros {
             Some(towards) => (mixed.dot(&(&noise * &mixed)) - mixed.dot(&(&noise * towards))).max(0.0),
             None => 0.0,
         };
-        // Where what is left of the second derivative is less than its noise, the share is what counts alone say. Of small counts only
-        // (1 − π) μ is known, and the coefficients follow the share all the same.
+        // Where what is left of the second derivative is less than its noise, the share is what counts alone say. Of
+        // small counts only (1 − π) μ is known, and the coefficients follow the share all the same.
         let is_known = information > 3.0 * of_second;
         let normal = Normal::new(0.0, 1.0);
         let golden = 0.5 * (5.0_f64.sqrt() - 1.0);
@@ -332,7 +338,8 @@ impl Zeros {
             let away = DVector::from_iterator(n, row.iter().zip(mean).map(|(x, mean)| x - mean));
             let angle = if is_known {
                 let told = slope - towards.as_ref().map_or(0.0, |towards| towards.dot(&away));
-                // A long step of Newton's method is off by about half its square, where derivatives are of the order of one.
+                // A long step of Newton's method is off by about half its square, where derivatives are of the order
+                // of one.
                 let step = told / information;
                 let variance = information.recip()
                     + (of_slope * of_slope + rest) / information.powi(2)
@@ -386,7 +393,8 @@ impl Zeros {
 }
 
 impl Slopes {
-    /// `c` as it is expected to be: `V (V + s²)⁻¹ c̃` with `V = ρ² H_θθ A` for a correlation ρ and the information `A = C₀⁻¹ − P₀`.
+    /// `c` as it is expected to be: `V (V + s²)⁻¹ c̃` with `V = ρ² H_θθ A` for a correlation ρ and the information `A
+    /// = C₀⁻¹ − P₀`.
     fn plausible(&self, without: &DMatrix<f64>, prior: &DVector<f64>) -> DVector<f64> {
         let released = DVector::from_column_slice(&self.mixed);
         let Some(inverse) = without.clone().try_inverse() else { return 0.0 * released };
