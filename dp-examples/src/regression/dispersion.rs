@@ -70,7 +70,7 @@ fn shares(family: Family) -> &'static [f64] {
 
 /// The share of the budget that is left for a fit.
 fn left(family: Family) -> f64 {
-    Whitening::left() - shares(family).iter().sum::<f64>()
+    nuisance::left(shares(family))
 }
 
 /// What is released beside the whitening, for a noise multiplier of a single release for all of the budget.

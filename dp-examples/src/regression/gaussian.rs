@@ -64,11 +64,6 @@ pub(super) struct Scale {
     pub(super) residuals: Option<(f64, f64)>,
 }
 
-/// The share of the budget that is left for a fit.
-fn left() -> f64 {
-    Whitening::left() - SHARES.iter().sum::<f64>()
-}
-
 /// What is released beside the whitening, for a noise multiplier of a single release for all of the budget.
 fn releases(single: f64) -> dp_vi::Result<Vec<Release>> {
     nuisance::releases(&NAMES, &SHARES, single)
@@ -177,7 +172,7 @@ impl Scale {
             known: vec![self.sigma],
             start: self.start.clone(),
             releases: releases(whitening.single())?,
-            left: left(),
+            left: nuisance::left(&SHARES),
             clip: LONG / self.sigma,
             curvature,
             peak: curvature,

@@ -48,7 +48,7 @@ impl Seen<'_> {
 
 /// How a fit is made, given a nuisance value.
 pub(super) struct Given {
-    /// What the model takes for known.
+    /// The values of the model that are fixed: σ, σ and `ν`, `φ`, or `π`.
     pub(super) known: Vec<f64>,
     /// Where the coefficients begin, in whitened coordinates.
     pub(super) start: Vec<f64>,
@@ -242,21 +242,37 @@ pub(super) fn releases(names: &[&'static str], shares: &[f64], single: f64) -> d
     names.iter().zip(shares).map(one).collect()
 }
 
+/// The share of the budget that is left for a fit beside these.
+pub(super) fn left(shares: &[f64]) -> f64 {
+    Whitening::left() - shares.iter().sum::<f64>()
+}
+
 /// Points of a distribution whose log density at each is known up to a constant: each part of it once, in an order
 /// that has nothing to do with that of other draws.
 pub(super) fn drawn<T: Copy>(points: &[T], logs: &[f64], count: usize) -> Vec<T> {
-    let top = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let mut sum = 0.0;
-    let below: Vec<f64> = (logs.iter())
-        .map(|log| {
-            sum += (log - top).exp();
-            sum
-        })
-        .collect();
+    let below = cumulated(logs);
+    let sum = below.last().copied().unwrap_or(0.0);
     let ratio = 0.5 * (5.0_f64.sqrt() - 1.0);
     let at = |k: usize| sum * ((k as f64 + 0.5) * ratio).fract();
     let last = points.len() - 1;
     (0..count).map(|k| points[below.partition_point(|part| *part < at(k)).min(last)]).collect()
+}
+
+/// Sums of the first densities, of which the logarithms are known up to a constant.
+pub(super) fn cumulated(logs: &[f64]) -> Vec<f64> {
+    let top = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let add = |sum: &mut f64, log: &f64| {
+        *sum += (log - top).exp();
+        Some(*sum)
+    };
+    logs.iter().scan(0.0, add).collect()
+}
+
+/// The log density, up to a constant, of a count with noise of this standard deviation: a normal whose variance is that of
+/// a Poisson distribution and of the noise.
+pub(super) fn log_of_count(found: f64, expected: f64, deviation: f64) -> f64 {
+    let variance = expected + deviation * deviation;
+    -(0.5 * ((found - expected).powi(2) / variance + variance.ln()))
 }
 
 /// `tr(S (C − C₀))` for the covariance `C` of a fit, `C₀` as it would be without noise, and `S = C₀⁻¹ − P₀`: by how

@@ -25,7 +25,7 @@ use ppl_core::{Column, Records};
 use ppl_distributions::{Chi2, StudentT};
 
 use super::gaussian::{LEAST, LONG, first_fit};
-use super::nuisance::{self, COLUMN, Given, Seen, drawn, excess};
+use super::nuisance::{self, COLUMN, Given, Seen, drawn, excess, log_of_count};
 use crate::whitening::{Whitening, another_seed};
 
 /// Shares of the budget, in which Gaussian releases add up; those of [`gaussian`](super::gaussian), with histograms
@@ -205,8 +205,7 @@ impl Histogram {
                             Some(edge) => alone[k] + law.beyond_by_parts(edge / sigma, ratio) - parts[k],
                         };
                         let expected = records * (last - next).max(0.0);
-                        let variance = expected + self.deviation * self.deviation;
-                        log -= 0.5 * ((found - expected).powi(2) / variance + variance.ln());
+                        log += log_of_count(*found, expected, self.deviation);
                         last = next;
                     }
                     points.push((sigma, nu));
@@ -269,7 +268,7 @@ impl Tails {
             known: vec![sigma, nu],
             start: self.start.clone(),
             releases: nuisance::releases(&NAMES, &SHARES, whitening.single())?,
-            left: Whitening::left() - SHARES.iter().sum::<f64>(),
+            left: nuisance::left(&SHARES),
             // In root mean squares of slopes, as a Gaussian's; of features of typical length none is cut for ν up to
             // 30.
             clip: LONG * curvature.sqrt(),

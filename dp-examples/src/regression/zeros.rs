@@ -30,7 +30,7 @@ use ndarray::{Array2, ArrayD, Axis, s};
 use ppl_core::{Column, Records};
 use ppl_distributions::{NegativeBinomial, Normal};
 
-use super::nuisance::{self, COLUMN, Given, Seen};
+use super::nuisance::{self, COLUMN, Given, Seen, log_of_count};
 use crate::whitening::Whitening;
 
 /// Shares of the budget, in which Gaussian releases add up: logarithms of counts, their histogram, and slopes.
@@ -40,7 +40,7 @@ const SHARES: [f64; 3] = [0.01, 0.04, 0.06];
 const NAMES: [&str; 3] =
     ["logarithms of the outcome", "histogram of the outcome", "slopes in the share of zeros"];
 
-/// How many of their geometric mean counts are told apart.
+/// Counts above this many of their geometric mean share a bin.
 const LONG: f64 = 10.0;
 
 /// Clip norms are this many standard deviations of a Poisson variable, and 2.5 times its skewness more, as for other
@@ -167,8 +167,7 @@ fn densities(
             for (bin, (part, count)) in parts.iter().zip(counts).enumerate() {
                 let zero = if bin == 0 { share } else { 0.0 };
                 let expected = records * (zero + (1.0 - share) * part);
-                let variance = expected + deviation * deviation;
-                log -= 0.5 * ((count - expected).powi(2) / variance + variance.ln());
+                log += log_of_count(*count, expected, deviation);
             }
             found.push((log, [odds, mean, phi]));
         }
@@ -221,7 +220,7 @@ impl Zeros {
             known: vec![share],
             start: intercept(mean.ln()),
             releases: releases(whitening.single())?,
-            left: Whitening::left() - SHARES.iter().sum::<f64>(),
+            left: nuisance::left(&SHARES),
             clip: (CUT + 2.5 / mean.sqrt()) * mean.sqrt(),
             curvature,
             peak: mean,
