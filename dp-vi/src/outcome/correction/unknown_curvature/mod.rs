@@ -3,6 +3,7 @@
 //! `law` says what a release leaves possible of the curvature, `readings` what single noisy numbers say of what they
 //! are readings of; the integral is here.
 
+mod centre;
 mod law;
 mod one_by_one;
 mod readings;
@@ -128,7 +129,8 @@ impl Known {
 /// Given `S` the values are normal. The integral over `S` is a Markov chain: `S` is a function of independent
 /// standard normals (see [`CurvatureLaw`]), and preconditioned Crank-Nicolson steps `z′ = √(1 − β²) z + β ξ`
 /// leave their law as it is, so that `p(ḡ|S)` alone decides about acceptance, however many elements there
-/// are. The mixture is summarised by its mean and covariance.
+/// are. The mixture is summarised by a normal: see [`centred`](centre::centred) for its centre, about which it has the
+/// mixture's second moments.
 ///
 /// Where the release says little of the curvature in a direction, neither does the gradient say much of the
 /// values there, and they keep their prior. `None` where the release is not finite or the prior's curvature
@@ -144,12 +146,27 @@ pub(crate) fn posterior(
     evidence: &Evidence<'_>,
     released: &ReleasedCurvature<'_>,
 ) -> Option<NoiseAware> {
+    let found = mixture(sites, evidence, released)?;
+    centre::centred(found, evidence, is_one_by_one(evidence, released))
+}
+
+/// Whether values are taken one by one, for there are too many for matrices.
+fn is_one_by_one(evidence: &Evidence<'_>, released: &ReleasedCurvature<'_>) -> bool {
+    released.shape == CurvatureShape::Diagonal && evidence.values.len() > MOST_IN_MATRICES
+}
+
+/// Mean and covariance of the mixture over all curvatures.
+fn mixture(
+    sites: Vec<String>,
+    evidence: &Evidence<'_>,
+    released: &ReleasedCurvature<'_>,
+) -> Option<NoiseAware> {
     let n = evidence.values.len();
     if n == 0 {
         return None;
     }
-    if released.shape == CurvatureShape::Diagonal && n > MOST_IN_MATRICES {
-        return one_by_one::posterior(sites, evidence, released);
+    if is_one_by_one(evidence, released) {
+        return one_by_one::mixture(sites, evidence, released);
     }
     let prior = eigen(symmetrised(&square(evidence.prior_curvature, n)))?;
     let largest = prior.eigenvalues.iter().copied().fold(0.0, f64::max);

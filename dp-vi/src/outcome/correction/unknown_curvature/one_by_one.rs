@@ -22,7 +22,7 @@ struct One {
     without_noise: f64,
 }
 
-/// The posterior of [`posterior`](super::posterior) where there are too many values for its matrices: linear
+/// The mixture of [`mixture`](super::mixture) where there are too many values for its matrices: linear
 /// in their number.
 ///
 /// ```text
@@ -36,7 +36,7 @@ struct One {
 /// diagonal.
 ///
 /// `None` where a prior ties values together, or something is not finite.
-pub(super) fn posterior(
+pub(super) fn mixture(
     sites: Vec<String>,
     evidence: &Evidence<'_>,
     released: &ReleasedCurvature<'_>,

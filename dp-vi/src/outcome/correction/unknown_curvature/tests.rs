@@ -1,4 +1,4 @@
-//! The integral against plain sums and exact cases.
+//! The integral against plain sums and exact cases. Where it is centred has tests of its own.
 
 use super::law::Observed;
 use super::readings::{log_uniform_mean, positive_mean};
@@ -71,7 +71,7 @@ impl Problem {
             path: None,
             straight,
         };
-        posterior(vec!["u".to_owned()], &evidence, &released).unwrap()
+        mixture(vec!["u".to_owned()], &evidence, &released).unwrap()
     }
 
     /// That of a known curvature.
@@ -433,7 +433,7 @@ fn one_by_one_is_the_chain_where_there_is_one_value() {
             path: None,
             straight: true,
         };
-        let found = one_by_one::posterior(vec!["u".to_owned()], &evidence, &released).unwrap();
+        let found = one_by_one::mixture(vec!["u".to_owned()], &evidence, &released).unwrap();
         let (a, b) = (found.covariance[0].sqrt(), chain.covariance[0].sqrt());
         assert!((a / b - 1.0).abs() < 0.15, "{a} and {b}");
         assert!((found.mean[0] - chain.mean[0]).abs() < 0.25 * b, "{} and {}", found.mean[0], chain.mean[0]);
