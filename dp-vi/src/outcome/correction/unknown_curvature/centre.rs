@@ -17,7 +17,7 @@ const DISPLACED: f64 = 2.0;
 ///
 /// ```text
 /// mixture:   mean t̄ + δ, covariance V diag(τ²) Vᵀ,   δ′ = Vᵀ δ
-/// centre:    t̄ + V c,   c_k = δ′_k max(0, 1 − h l_k τ_k²/δ′_k²),   l_k = max(0, 1 − τ_k² v_kᵀ P₀ v_k)
+/// centre:    t̄ + V c,   c_k = δ′_k max(0, 1 − h l_k τ_k²/δ′_k²),   l_k = max(0, 1 − (τ_k² v_kᵀ P₀ v_k)²)
 /// spread:    V diag(τ²) Vᵀ + V (δ′ − c)(δ′ − c)ᵀ Vᵀ                    second moments about the centre
 /// ```
 ///
@@ -26,8 +26,8 @@ const DISPLACED: f64 = 2.0;
 /// several times what `t̄` itself is, which has no curvature in it. Where the mixture leaves `t̄` well within what is
 /// possible, `t̄` is the better point, and intervals around it hold what they held: their squares are
 /// longer by at most `1 + h` where a direction is at the limit, and as a rule by next to nothing. Where the run has not
-/// arrived, so that `δ` stands out, the centre is the mixture's mean again. So it is where nothing has been learned: `l_k` is the
-/// share of the prior's variance that is gone, and without it the mixture's mean is the prior's, and the run's is noise.
+/// arrived, so that `δ` stands out, the centre is the mixture's mean again. So it is where nothing has been learned: with all of
+/// the prior's variance left `l_k` is 0, for the mixture's mean is then the prior's, and the run's is noise.
 ///
 /// # References
 /// Breiman 1995, "Better subset regression using the nonnegative garrote" (the rule for one direction).
@@ -61,7 +61,7 @@ pub(super) fn centred(found: NoiseAware, evidence: &Evidence<'_>, is_diagonal: b
 
 /// What is kept of a displacement with this variance, where the prior has this precision.
 fn kept(away: f64, variance: f64, precision: f64) -> f64 {
-    let learned = (1.0 - variance * precision).clamp(0.0, 1.0);
+    let learned = (1.0 - (variance * precision).powi(2)).max(0.0);
     let (squared, limit) = (away * away, DISPLACED * learned * variance);
     if squared > limit { away * (1.0 - limit / squared) } else { 0.0 }
 }
@@ -141,6 +141,6 @@ mod tests {
         let found = centred_at(mixture(&[0.0], &[4.0]), &[1.5], &[0.25], false);
         assert_eq!((found.mean[0], found.covariance[0]), (0.0, 4.0));
         let found = centred_at(mixture(&[0.0], &[3.9]), &[1.5], &[0.25], true);
-        assert!(found.mean[0].abs() < 0.2 && found.covariance[0] < 3.95, "{found:?}");
+        assert!(found.mean[0].abs() < 0.3 && found.covariance[0] < 4.0, "{found:?}");
     }
 }
