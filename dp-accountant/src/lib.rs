@@ -39,6 +39,8 @@
 //! and the rare large ones: intervals may be some ten per cent wide, and their upper end may be Chernoff's bound by the same
 //! transform. They hold all the same, and take no longer than others.
 
+#![forbid(unsafe_code)]
+
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

@@ -45,6 +45,9 @@
 //! All of it is relative to ChaCha20: exchanged for a truly random function the statements hold as they are.
 //! Timing is not hidden.
 
+// Devices are talked to behind this feature alone.
+#![cfg_attr(not(feature = "gpu"), forbid(unsafe_code))]
+
 mod balls_in_bins;
 mod chacha;
 mod choice;

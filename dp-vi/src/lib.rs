@@ -57,6 +57,9 @@
 //!
 //! Coming from NumPyro or d3p? [`migration`] says what goes by which name, and what is different.
 
+// Tests slice arrays by ndarray's macro, which brings an allowance of its own along.
+#![cfg_attr(not(test), forbid(unsafe_code))]
+
 pub mod conjugate;
 mod cost;
 mod error;

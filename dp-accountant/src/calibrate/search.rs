@@ -13,7 +13,6 @@
 
 use std::cell::Cell;
 
-use crate::accountant::DEEP;
 use crate::{Accountant, Budget, Certified, Composition, DEFAULT_RELATIVE_WIDTH, Result};
 
 /// The widest interval that is asked for, far from the budget.
@@ -24,6 +23,8 @@ const SLACK: f64 = 1e-4;
 const ABSOLUTE_BELOW: f64 = 1e-3;
 /// To what share of what is uncertain of epsilon (see [`Question::uncertain`]) searches go.
 const SHARE: f64 = 0.1;
+/// Below this delta upper ends may jump from one parameter to the next, as far as an interval is wide.
+const SMALL: f64 = 1e-15;
 /// After so many rounds a search along upper ends that jump ends with what it has.
 const ROUNDS_OF_JUMPS: u32 = 10;
 
@@ -48,17 +49,18 @@ impl<'a, E> Question<'a, E> {
     }
 
     /// How uncertain a cost remains whatever the work, relative to it: the width of an interval that came out wider
-    /// than [`ROUGH`] for a [`DEEP`] delta, and 0 for others. Upper ends of such intervals jump by some share of it
+    /// than [`ROUGH`] for a [`SMALL`] delta, and 0 for others. It is wide where numbers resolve no more, or where no attack
+    /// is known that attains the bound. Upper ends of such intervals jump by some share of it
     /// from one parameter to the next.
     fn uncertain(&self, cost: &Certified) -> f64 {
         let width = cost.width() / cost.upper.max(ABSOLUTE_BELOW);
-        if self.budget.delta < DEEP && width > ROUGH { width } else { 0.0 }
+        if self.budget.delta < SMALL && width > ROUGH { width } else { 0.0 }
     }
 
     /// The width to ask for: at the safe end of a range, beyond which nothing is looked at, no rough interval is
-    /// taken for the last word on a [`DEEP`] delta.
+    /// taken for the last word on a [`SMALL`] delta.
     fn width_at(&self, safe_end: bool, width: f64) -> f64 {
-        if safe_end && self.budget.delta < DEEP { DEFAULT_RELATIVE_WIDTH } else { width }
+        if safe_end && self.budget.delta < SMALL { DEFAULT_RELATIVE_WIDTH } else { width }
     }
 
     /// The cost at the accountant's default width.
@@ -183,7 +185,7 @@ impl<'a, E> Question<'a, E> {
     /// The largest integer from 1 to `largest` that keeps the budget, or `None` if 1 does not.
     ///
     /// Of a number it returns, the next one was seen not to keep the budget (or was beyond `largest`);
-    /// for a [`DEEP`] delta perhaps by a rough interval.
+    /// for a [`SMALL`] delta perhaps by a rough interval.
     pub(super) fn largest_integer(&self, largest: u64, start: u64) -> Result<Option<(u64, Certified)>>
     where
         E: Fn(u64) -> Result<Composition>,
@@ -258,6 +260,23 @@ mod tests {
     fn run(noise_multiplier: f64, rate: f64, steps: u64) -> Result<Composition> {
         let step = Event::new(Mechanism::Gaussian { noise_multiplier }, Sampling::Poisson { rate })?;
         Ok(Composition::single(step, steps))
+    }
+
+    /// Upper ends that no attack attains jump at small deltas: closing the bracket on such a jump bit by bit took 100
+    /// evaluations of a third of a second.
+    #[test]
+    fn searches_along_bounds_that_no_attack_attains_end() {
+        let budget = Budget { epsilon: 1.0, delta: 1e-20, relation: Relation::ReplaceOne };
+        let question = Question::new(&budget, |log: f64| {
+            let sampling = Sampling::WithReplacement { batch: 10, records: 60_000 };
+            let step = Event::new(Mechanism::Gaussian { noise_multiplier: log.exp() }, sampling)?;
+            Ok(Composition::single(step, 1_000))
+        });
+        let (safe, bold) = (1e7f64.ln(), 0.01f64.ln());
+        let (log_noise, cost) = question.boldest(safe, bold, 1.9).expect("answers").expect("reachable");
+        assert!(cost.upper <= 1.0 && cost.upper > 0.8, "{cost:?}");
+        assert!((7.0..8.5).contains(&log_noise.exp()), "{}", log_noise.exp());
+        assert!(question.evaluations.get() <= 12, "{}", question.evaluations.get());
     }
 
     /// Each search counts its evaluations of epsilon; the limits are what was measured and one or two more.

@@ -29,6 +29,65 @@ pub(super) fn best_threshold(present: &[f64], absent: &[f64]) -> f64 {
     threshold
 }
 
+/// What share of the law of some values is above a threshold, between two bounds that fail with probability `failure`.
+pub(super) fn share_above(threshold: f64, values: &[f64], failure: f64) -> (f64, f64) {
+    let above = values.iter().filter(|&&value| value > threshold).count();
+    share_between(above as u64, values.len() as u64, failure)
+}
+
+/// What an ε without δ bounds at a threshold.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Question {
+    /// `P(above) − P'(above)`, at most tanh(ε/2): that of an answer that is true with odds e^ε.
+    Advantage(f64),
+    /// `P(above)/P'(above)`, at most e^ε.
+    Above(f64),
+    /// `P'(below)/P(below)`, at most e^ε.
+    Below(f64),
+}
+
+impl Question {
+    /// What ε is at least, but for a probability of `failure`.
+    pub(super) fn epsilon(self, present: &[f64], absent: &[f64], failure: f64) -> f64 {
+        let (Self::Advantage(threshold) | Self::Above(threshold) | Self::Below(threshold)) = self;
+        let bounds = [present, absent].map(|values| share_above(threshold, values, failure));
+        self.of(bounds[0], bounds[1])
+    }
+
+    fn of(self, (least, _): (f64, f64), (_, most_absent): (f64, f64)) -> f64 {
+        match self {
+            Self::Advantage(_) => 2.0 * (least - most_absent).clamp(0.0, 1.0).atanh(),
+            Self::Above(_) => (least / most_absent).ln().max(0.0),
+            Self::Below(_) => ((1.0 - most_absent) / (1.0 - least)).ln().max(0.0),
+        }
+    }
+}
+
+/// The most thresholds that are tried.
+const THRESHOLDS: usize = 256;
+
+/// The question that shows the largest ε on these outcomes.
+pub(super) fn best_question(present: &[f64], absent: &[f64], failure: f64) -> Question {
+    let mut values = [present, absent].concat();
+    values.sort_by(f64::total_cmp);
+    values.dedup();
+    let each = values.len().div_ceil(THRESHOLDS).max(1);
+    let mut best = (0.0, Question::Advantage(f64::INFINITY));
+    for pair in values.windows(2).step_by(each) {
+        let threshold = 0.5 * (pair[0] + pair[1]);
+        let bounds = [present, absent].map(|values| share_above(threshold, values, failure));
+        for question in
+            [Question::Advantage(threshold), Question::Above(threshold), Question::Below(threshold)]
+        {
+            let epsilon = question.of(bounds[0], bounds[1]);
+            if epsilon > best.0 {
+                best = (epsilon, question);
+            }
+        }
+    }
+    best.1
+}
+
 /// What ε is at least, but for a probability of `failure`, where `right` of `guesses` guesses about the presence of
 /// independently included records were right in a single run, of `canaries` of which the attacker chose whom to guess.
 ///

@@ -1,7 +1,7 @@
 //! Mechanisms on histograms.
 
 use super::{Make, Outcomes, Setting};
-use dp_accountant::{Composition, Relation};
+use dp_accountant::{Composition, Event, Mechanism as Accounted, Relation, Sampling};
 use dp_sampler::Seed;
 use dp_vi::mechanisms::{
     DataSets, DiscreteGaussian, Exponential, Geometric, Laplace, Mechanism, RandomisedResponse,
@@ -26,18 +26,15 @@ fn outcomes<M: Mechanism<bool>>(
     };
     let (present, absent) = (one(counts[0], 31)?, one(counts[1], 32)?);
     let events = Composition::single(mechanism.event()?, 1);
-    Ok(Outcomes { relation: mechanism.relation(), events, present, absent })
+    Ok(Outcomes { relation: mechanism.relation(), events, law: None, present, absent })
 }
 
 /// Every mechanism that draws on its own.
 pub(super) fn cases() -> Vec<(Setting, Make)> {
     let mut cases: Vec<(Setting, Make)> = Vec::new();
     let mut add = |release: &'static str, relation: Relation, noise: &'static str, make: Make| {
-        let relation = relation.to_string();
-        cases.push((
-            Setting { release, sampler: "all records", relation, bound: "by enumeration", noise },
-            make,
-        ));
+        let (relation, sampler, bound) = (relation.to_string(), "all records", "by enumeration");
+        cases.push((Setting { release, sampler, relation, bound, noise, why: None }, make));
     };
     let replaced = [[5, 7], [6, 6]];
     let added = [[6, 7], [6, 6]];
@@ -57,7 +54,12 @@ pub(super) fn cases() -> Vec<(Setting, Make)> {
     add("a count", Relation::ReplaceOne, "discrete Gaussian", {
         Box::new(move |n| {
             let mechanism = DiscreteGaussian::new(EPSILON, super::DELTA)?.for_records(2, RECORDS)?;
-            outcomes(&mechanism, replaced, n, |counts| -(counts[0] as f64))
+            let sigma = mechanism.variance().sqrt();
+            // Of two counts the first is released, which a record moves by one.
+            let law = Accounted::DiscreteGaussian { sigma, sensitivity: 1 };
+            let law = Composition::single(Event::new(law, Sampling::None)?, 1);
+            let found = outcomes(&mechanism, replaced, n, |counts| -(counts[0] as f64))?;
+            Ok(Outcomes { law: Some((Relation::AddRemove, law)), ..found })
         })
     });
     add("a sum", Relation::ReplaceOne, "Laplace on a grid", {

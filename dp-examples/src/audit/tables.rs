@@ -16,9 +16,11 @@ fn ledger(relation: Relation) -> Result<Ledger, Box<dyn Error>> {
     Ok(Ledger::new(Budget { epsilon: 1e3, delta: 1e-5, relation })?)
 }
 
-/// The data set with the record, and its neighbour.
-fn neighbours(relation: Relation, low: f64, high: f64) -> [Vec<f64>; 2] {
-    let others = vec![0.5 * (low + high); 6];
+/// The data set with the record, and its neighbour. `apart` puts the other records at both ends, so that half of them are on
+/// either side of the middle; otherwise all are in the middle.
+fn neighbours(relation: Relation, apart: bool) -> [Vec<f64>; 2] {
+    let (low, high) = (0.0, 1.0);
+    let others = if apart { [[low; 3], [high; 3]].concat() } else { vec![0.5 * (low + high); 6] };
     let with = |last: f64| [&others[..], &[last]].concat();
     match relation {
         Relation::AddRemove => [with(high), others],
@@ -28,7 +30,7 @@ fn neighbours(relation: Relation, low: f64, high: f64) -> [Vec<f64>; 2] {
 
 /// Outcomes of a summary of one column.
 fn summaries(
-    relation: Relation,
+    (relation, apart): (Relation, bool),
     count: usize,
     statistic: impl Fn(&mut Summaries<'_>, &mut Ledger) -> dp_vi::Result<f64>,
 ) -> Result<Outcomes, Box<dyn Error>> {
@@ -44,9 +46,9 @@ fn summaries(
         }
         Ok(numbers)
     };
-    let [with, without] = neighbours(relation, 0.0, 1.0);
+    let [with, without] = neighbours(relation, apart);
     let (present, absent) = (one(with, 21)?, one(without, 22)?);
-    Ok(Outcomes { relation, events, present, absent })
+    Ok(Outcomes { relation, events, law: None, present, absent })
 }
 
 /// Two columns of two values each, of which the record has the second ones; under replace-one another has the first.
@@ -77,7 +79,7 @@ fn marginals(
             .collect()
     };
     let (present, absent) = (one(true, 0)?, one(false, 1 << 32)?);
-    Ok(Outcomes { relation, events: events()?, present, absent })
+    Ok(Outcomes { relation, events: events()?, law: None, present, absent })
 }
 
 /// One step of variational Bayes from noisy statistics: words that only one document has.
@@ -115,7 +117,7 @@ fn statistics(relation: Relation, count: usize) -> Result<Outcomes, Box<dyn Erro
         Relation::AddRemove => one(base.clone(), 1 << 32)?,
         Relation::ReplaceOne => one(with([900, 0]), 1 << 32)?,
     };
-    Ok(Outcomes { relation, events, present, absent })
+    Ok(Outcomes { relation, events, law: None, present, absent })
 }
 
 /// Every summary in both relations.
@@ -124,16 +126,19 @@ pub(super) fn cases() -> Vec<(Setting, Make)> {
     for relation in [Relation::AddRemove, Relation::ReplaceOne] {
         let mut add = |release: &'static str, bound: &'static str, make: Make| {
             let (sampler, noise) = ("all records", "exact");
-            cases.push((Setting { release, sampler, relation: relation.to_string(), bound, noise }, make));
+            let relation = relation.to_string();
+            cases.push((Setting { release, sampler, relation, bound, noise, why: None }, make));
         };
         if relation == Relation::AddRemove {
             add("number of records", "1 a record", {
-                Box::new(move |n| summaries(relation, n, |s, ledger| s.count(NOISE_MULTIPLIER, ledger)))
+                Box::new(move |n| {
+                    summaries((relation, false), n, |s, ledger| s.count(NOISE_MULTIPLIER, ledger))
+                })
             });
         }
         add("mean of a column", "clamped to a range", {
             Box::new(move |n| {
-                summaries(relation, n, |s, ledger| {
+                summaries((relation, false), n, |s, ledger| {
                     let mean = s.mean("x", (0.0, 1.0), NOISE_MULTIPLIER, ledger)?;
                     // The sum about the middle, and the count, which moves with it under add/remove.
                     let more = if relation == Relation::AddRemove { 0.5 * mean.count } else { 0.0 };
@@ -143,7 +148,7 @@ pub(super) fn cases() -> Vec<(Setting, Make)> {
         });
         add("histogram of a column", "one cell a record", {
             Box::new(move |n| {
-                summaries(relation, n, |s, ledger| {
+                summaries((relation, false), n, |s, ledger| {
                     let counts = s.histogram("x", &[-1.0, 0.25, 0.75, 2.0], NOISE_MULTIPLIER, ledger)?.counts;
                     Ok(counts[2] - counts[0] * f64::from(u8::from(relation == Relation::ReplaceOne)))
                 })
@@ -151,7 +156,8 @@ pub(super) fn cases() -> Vec<(Setting, Make)> {
         });
         add("median of a column, one halving", "one rank a record", {
             Box::new(move |n| {
-                summaries(relation, n, |s, ledger| {
+                // A record decides where the others are balanced.
+                summaries((relation, true), n, |s, ledger| {
                     Ok(s.quantile("x", 0.5, Range::new(0.0, 1.0, 1)?, NOISE_MULTIPLIER, ledger)?.value)
                 })
             })

@@ -126,7 +126,7 @@ impl ColumnData {
     /// The numbers as programs see them before they are rounded to the type the program runs in: the nearest
     /// `f64`, which is exact but for integers beyond 2⁵³.
     pub fn numbers(&self) -> impl ExactSizeIterator<Item = f64> {
-        (0..self.len()).map(|index| with_numbers!(self, values => values[index].number()))
+        (0..self.len()).map(move |index| with_numbers!(self, values => values[index].number()))
     }
 
     /// One of [`ColumnData::numbers`].
