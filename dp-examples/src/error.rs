@@ -67,6 +67,20 @@ pub enum Error {
         /// What the reader said.
         reason: String,
     },
+    /// The header is one column that looks like several.
+    #[error(
+        "{}:{line}: the header is one column, with {separator} in its name; columns are separated by commas: \
+         save the file so",
+        path(file)
+    )]
+    OtherSeparator {
+        /// The file as the user named it.
+        file: String,
+        /// The header's line.
+        line: u64,
+        /// What seems to separate columns.
+        separator: &'static str,
+    },
     /// A column has no name.
     #[error("{}:{line}: column {position} has no name, expected one in the header", path(file))]
     EmptyColumnName {

@@ -108,7 +108,7 @@ impl Table {
     ///
     /// One per kind of mistake: [`Error::EmptyFile`], [`Error::NoRecords`], [`Error::NotUtf8`],
     /// [`Error::UnclosedQuote`], [`Error::EmptyColumnName`], [`Error::DuplicateColumnName`],
-    /// [`Error::RaggedRow`].
+    /// [`Error::OtherSeparator`], [`Error::RaggedRow`].
     pub fn parse(name: &str, bytes: &[u8]) -> Result<Self> {
         let text = utf8(name, bytes)?;
         let file = || name.to_owned();
@@ -331,6 +331,12 @@ pub(crate) fn line_at(bytes: &[u8], offset: usize) -> u64 {
 
 fn column_names(file: &str, line: u64, header: &StringRecord) -> Result<Vec<String>> {
     let mut columns: Vec<String> = Vec::with_capacity(header.len());
+    if let (1, Some(only)) = (header.len(), header.get(0)) {
+        let separators = [(';', "semicolons"), ('\t', "tabs"), ('|', "bars")];
+        if let Some((_, separator)) = separators.into_iter().find(|(mark, _)| only.contains(*mark)) {
+            return Err(Error::OtherSeparator { file: file.to_owned(), line, separator });
+        }
+    }
     // A set rather than a search: a header of a hundred thousand columns must not take a minute to refuse.
     let mut seen = std::collections::HashMap::with_capacity(header.len());
     for (index, name) in header.iter().enumerate() {
@@ -472,6 +478,21 @@ mod tests {
         assert_eq!(message(b"x,,y\n1,2,3\n"), "a.csv:1: column 2 has no name, expected one in the header");
         assert_eq!(message(b"x,y, x\n1,2,3\n"), "a.csv:1: columns 1 and 3 are both named 'x'");
         assert_eq!(message(b"x,\n1,2\n"), "a.csv:1: column 2 has no name, expected one in the header");
+    }
+
+    #[test]
+    fn other_separators_are_named() {
+        let told = "columns are separated by commas: save the file so";
+        assert_eq!(
+            message(b"x;y\n1;2\n"),
+            format!("a.csv:1: the header is one column, with semicolons in its name; {told}")
+        );
+        assert_eq!(
+            message(b"x\ty\n1\t2\n"),
+            format!("a.csv:1: the header is one column, with tabs in its name; {told}")
+        );
+        // Among other columns such a name is a name.
+        assert_eq!(column(b"x;y,z\n1;2,3\n", "z"), pairs(&[(2, "3")]));
     }
 
     #[test]

@@ -36,6 +36,17 @@ fn draws_are_written_as_tables() {
     assert!(share(0) > share(1) && share(1) > share(2));
 }
 
+/// Programs say what there is to say; what they do is in the library.
+#[test]
+fn programs_are_short() {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("src/bin");
+    for file in std::fs::read_dir(folder).unwrap() {
+        let path = file.unwrap().path();
+        let lines = std::fs::read_to_string(&path).unwrap().lines().count();
+        assert!(lines <= 150, "{} has {lines} lines", path.display());
+    }
+}
+
 /// Examples of models are short enough to be read at a glance, and two of them, each a whole program, fit on a
 /// quarter of a page. Comments and blank lines do not count for the latter.
 #[test]

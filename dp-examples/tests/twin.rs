@@ -255,7 +255,7 @@ fn nonsense_is_refused_without_quoting_a_cell() {
     let told = with("ragged.csv", bytes.replace("person9,", "Zaphod,9,").as_bytes());
     assert!(told.contains("ragged.csv:11: 8 cells, expected 7") && !told.contains("Zaphod"), "{told}");
     let told = with("text.csv", bytes.replacen(",17,", ",seventeen,", 1).as_bytes());
-    assert!(told.contains("text.csv:2: column 'age': the cell is not a finite number"), "{told}");
+    assert!(told.contains("text.csv:2: column 'age': the cell is not a finite number; correct it"), "{told}");
     let told = with("half.csv", bytes.replacen(",17,", ",17.5,", 1).as_bytes());
     assert!(told.contains("not a whole number; write the bounds with a decimal point"), "{told}");
     let told = with("other.csv", bytes.replacen("clerk", "wizard", 1).as_bytes());

@@ -5,6 +5,7 @@
 //! | `experiment` | what an experiment is: files, settings, a function of a seed, what the paper prints |
 //! | `lab` | where runs find their files; their hashes |
 //! | `run`, `store` | seed by seed, each run left on disk when it ends; a folder of results |
+//! | `command` | the options of `papers run`, and what each part of the program does |
 //! | `page` | means and standard errors over seeds; the tables of `PAPERS.md` |
 //! | `stand_in` | small data made up in memory, for quick runs |
 //! | `autoencoder`, `training` | the networks of the images' experiments, their losses; how they are trained, and what steps take |
@@ -28,6 +29,7 @@
 mod advi_epsilon;
 mod advi_fig1;
 mod autoencoder;
+pub mod command;
 mod d3p_epsilon;
 mod d3p_fig3;
 mod d3p_fig4;

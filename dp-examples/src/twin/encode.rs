@@ -107,7 +107,10 @@ fn column_codes(table: &Table, encoding: &Encoding, grid: &Grid<'_>, kept: &[boo
             _ => {
                 let expected = match kind {
                     Kind::Dates { .. } => "not a date like 2024-02-29",
-                    _ => "not a finite number",
+                    _ => {
+                        "not a finite number; correct it, or list the text in the schema as one that stands for a \
+                         missing value: missing_texts = [...]"
+                    }
                 };
                 let number = kind.number(text).ok_or_else(|| wrong(expected))?;
                 if matches!(kind, Kind::Whole { .. }) && number.fract() != 0.0 {

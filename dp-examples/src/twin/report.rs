@@ -176,8 +176,11 @@ fn card(page: &mut String, model: &Model, column: &Column, codes: &[(u32, f32)])
     codes.iter().for_each(|(piece, _)| drawn[of_piece[*piece as usize]] += 1.0);
     let scale = model.records / codes.len().max(1) as f64;
     drawn.iter_mut().for_each(|count| *count *= scale);
-    let most = drawn.iter().chain(&released).copied().fold(1.0, f64::max);
     let (noise, width) = (model.provenance.noise.0, 300.0 / bars.len() as f64);
+    let spread = |place: usize| 2.0 * noise * parts[place].sqrt();
+    // Ends of lines are on the picture, too: a line that is cut looks like less noise than there is.
+    let ends = released.iter().enumerate().map(|(place, released)| released + spread(place));
+    let most = drawn.iter().copied().chain(ends).fold(1.0, f64::max);
     write!(
         page,
         "<figure><figcaption>{}</figcaption><svg viewBox=\"0 0 300 130\" role=\"img\">",
@@ -187,7 +190,7 @@ fn card(page: &mut String, model: &Model, column: &Column, codes: &[(u32, f32)])
         let x = width * place as f64;
         let height = |count: f64| 100.0 * (count / most).clamp(0.0, 1.0);
         let (tall, dot, middle) = (height(*drawn), 105.0 - height(*released), x + 0.5 * width);
-        let spread = 2.0 * noise * parts[place].sqrt();
+        let spread = spread(place);
         let ends = (105.0 - height(released + spread), 105.0 - height(released - spread));
         write!(
             page,

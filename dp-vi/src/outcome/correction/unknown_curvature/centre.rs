@@ -17,7 +17,7 @@ const DISPLACED: f64 = 2.0;
 ///
 /// ```text
 /// mixture:   mean t̄ + δ, covariance V diag(τ²) Vᵀ,   δ′ = Vᵀ δ
-/// centre:    t̄ + V c,   c_k = δ′_k max(0, 1 − h l_k τ_k²/δ′_k²),   l_k = max(0, 1 − (τ_k² v_kᵀ P₀ v_k)²)
+/// centre:    t̄ + V c,   c_k = δ′_k max(0, 1 − h l_k τ_k²/δ′_k²),   l_k = max(0, 1 − (τ_k²/v_kᵀ P₀⁻¹ v_k)²)
 /// spread:    V diag(τ²) Vᵀ + V (δ′ − c)(δ′ − c)ᵀ Vᵀ                    second moments about the centre
 /// ```
 ///
@@ -40,7 +40,7 @@ pub(super) fn centred(found: NoiseAware, evidence: &Evidence<'_>, is_diagonal: b
         let found = mean.iter_mut().zip(covariance.iter_mut().step_by(n + 1));
         for ((mean, variance), (at, precision)) in found.zip(elements) {
             let away = *mean - at;
-            let kept = kept(away, *variance, *precision);
+            let kept = kept(away, *variance, of_precision(*precision));
             *mean = at + kept;
             *variance += (away - kept) * (away - kept);
         }
@@ -50,8 +50,11 @@ pub(super) fn centred(found: NoiseAware, evidence: &Evidence<'_>, is_diagonal: b
     let away = DVectorView::from_slice(&found.mean, n) - at;
     let axes = eigen(symmetrised(&square(&found.covariance, n)))?;
     let along = axes.eigenvectors.transpose() * away;
-    let precisions = compose(&square(prior_curvature, n), &axes.eigenvectors.transpose()).diagonal();
-    let centre = along.zip_zip_map(&axes.eigenvalues, &precisions, kept);
+    let prior = eigen(symmetrised(&square(prior_curvature, n)))?;
+    let variances = DMatrix::from_diagonal(&prior.eigenvalues.map(of_precision));
+    let prior = compose(&variances, &prior.eigenvectors);
+    let prior = compose(&prior, &axes.eigenvectors.transpose()).diagonal();
+    let centre = along.zip_zip_map(&axes.eigenvalues, &prior, kept);
     let left: DVector<f64> = &along - &centre;
     let spread = DMatrix::from_diagonal(&axes.eigenvalues) + &left * left.transpose();
     let mean = at + &axes.eigenvectors * centre;
@@ -59,9 +62,14 @@ pub(super) fn centred(found: NoiseAware, evidence: &Evidence<'_>, is_diagonal: b
     Some(NoiseAware { mean: mean.as_slice().to_vec(), covariance: covariance.as_slice().to_vec(), ..found })
 }
 
-/// What is kept of a displacement with this variance, where the prior has this precision.
-fn kept(away: f64, variance: f64, precision: f64) -> f64 {
-    let learned = (1.0 - (variance * precision).powi(2)).max(0.0);
+/// The variance of a prior of this precision; next to infinite where the prior is flat.
+fn of_precision(precision: f64) -> f64 {
+    precision.max(1e-100).recip()
+}
+
+/// What is kept of a displacement with this variance, where the prior has that one.
+fn kept(away: f64, variance: f64, prior: f64) -> f64 {
+    let learned = (1.0 - (variance / prior).powi(2)).max(0.0);
     let (squared, limit) = (away * away, DISPLACED * learned * variance);
     if squared > limit { away * (1.0 - limit / squared) } else { 0.0 }
 }
