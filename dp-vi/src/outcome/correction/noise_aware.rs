@@ -40,9 +40,8 @@ pub(crate) struct Evidence<'a> {
 ///
 /// A released curvature is noisy itself: the posterior is then the mixture of these over all curvatures that
 /// the release, and the way that the values went, leave possible. It is summarised by a normal whose centre is the run's
-/// own mean `t̄` in directions where the mixture's mean is within √2 of its standard deviations of it, and near the mixture's
-/// mean elsewhere; its covariance is that of the mixture about this centre. Directions of which the releases say
-/// nothing keep their prior.
+/// own mean `t̄` in directions where the noise may have made what the records say beyond it, and the mixture's mean elsewhere;
+/// its covariance is that of the mixture about this centre. Directions of which the releases say nothing keep their prior.
 ///
 /// # Accuracy
 /// Measured on five real tables with logistic regressions, ε from 0.1 to 10: 90 % intervals hold draws of the
