@@ -4,13 +4,13 @@ use crate::outcome::correction::linear_algebra::{compose, eigen, square, symmetr
 use crate::outcome::correction::noise_aware::{Evidence, NoiseAware};
 use nalgebra::{DMatrix, DVector, DVectorView};
 
-/// `h`: by how many standard deviations of the noise, squared, what the records say must be away from the run's mean in some
-/// direction before the centre leaves the run's mean. Two is what Akaike's criterion asks of one more number.
+/// `h`: by how many standard deviations of the noise, squared, what the records say must be away from the run's mean in
+/// some direction before the centre leaves it. Two is what Akaike's criterion asks of one more number.
 ///
-/// Of 1/2, 1, 2 and 4 it served best in an earlier form of the rule, whose limit was of the whole variance. As it is, on five generated
-/// logistic designs (500 to 15,000 records, 5 to 26 columns, 6 runs each) errors at ε of 1 in deviations without privacy are 1.26, 2.70, .79, .82
-/// and .91, where the mixture's means have 1.07, 4.11, .79, 1.66 and .92, and 90 % intervals cover .93, 1.00, .86, .97 and .82 instead of .92,
-/// .92, .86, .93 and .82.
+/// Of 1/2, 1, 2 and 4 it served best in an earlier form of the rule, whose limit was of the whole variance. As it is, on
+/// five generated logistic designs (500 to 15,000 records, 5 to 26 columns, 6 runs each) errors at ε of 1 in deviations
+/// without privacy are 1.26, 2.70, .79, .82 and .91, where the mixture's means have 1.07, 4.11, .79, 1.66 and .92, and
+/// 90 % intervals cover .93, 1.00, .86, .97 and .82 instead of .92, .92, .86, .93 and .82.
 const DISPLACED: f64 = 2.0;
 
 /// The mixture, centred where the run's own mean and the mixture's agree best.
