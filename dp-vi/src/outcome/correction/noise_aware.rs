@@ -40,7 +40,7 @@ pub(crate) struct Evidence<'a> {
 ///
 /// A released curvature is noisy itself: the posterior is then the mixture of these over all curvatures that
 /// the release, and the way that the values went, leave possible. It is summarised by a normal whose centre is the run's
-/// own mean `t̄` in directions where the noise may have made what the records say beyond it, and the mixture's mean elsewhere;
+/// own mean `t̄` in directions where the noise may have made the mixture's mean differ from it, and the mixture's mean elsewhere;
 /// its covariance is that of the mixture about this centre. Directions of which the releases say nothing keep their prior.
 ///
 /// # Accuracy

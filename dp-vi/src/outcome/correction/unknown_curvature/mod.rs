@@ -10,6 +10,7 @@ mod readings;
 #[cfg(test)]
 mod tests;
 
+use self::centre::Direction;
 use self::law::CurvatureLaw;
 use self::readings::uniform_mean;
 use crate::objective::curvature::CurvatureShape;
@@ -146,27 +147,25 @@ pub(crate) fn posterior(
     evidence: &Evidence<'_>,
     released: &ReleasedCurvature<'_>,
 ) -> Option<NoiseAware> {
-    let found = mixture(sites, evidence, released)?;
-    centre::centred(found, evidence, is_one_by_one(evidence, released))
+    summarised(sites, evidence, released, Direction::centre)
 }
 
-/// Whether values are taken one by one, for there are too many for matrices.
-fn is_one_by_one(evidence: &Evidence<'_>, released: &ReleasedCurvature<'_>) -> bool {
-    released.shape == CurvatureShape::Diagonal && evidence.values.len() > MOST_IN_MATRICES
-}
+/// How far from the run's mean a mixture is centred in one direction.
+type Rule = fn(&Direction) -> f64;
 
-/// Mean and covariance of the mixture over all curvatures.
-fn mixture(
+/// The mixture over all curvatures, summarised by a normal.
+fn summarised(
     sites: Vec<String>,
     evidence: &Evidence<'_>,
     released: &ReleasedCurvature<'_>,
+    rule: Rule,
 ) -> Option<NoiseAware> {
     let n = evidence.values.len();
     if n == 0 {
         return None;
     }
-    if is_one_by_one(evidence, released) {
-        return one_by_one::mixture(sites, evidence, released);
+    if released.shape == CurvatureShape::Diagonal && n > MOST_IN_MATRICES {
+        return one_by_one::summarised(sites, evidence, released, rule);
     }
     let prior = eigen(symmetrised(&square(evidence.prior_curvature, n)))?;
     let largest = prior.eigenvalues.iter().copied().fold(0.0, f64::max);
@@ -196,11 +195,11 @@ fn mixture(
         prior_mean: &vectors * pull.component_div(&precisions),
         is_evidence: released.straight,
     };
-    let Integrated { mean, covariance, without_noise } = integrate(&law, &known)?;
+    let found = integrate(&law, &known)?;
+    let (mean, covariance) = centre::centred(&found, rule)?;
     let mean = DVectorView::from_slice(evidence.values, n) + &law.basis * mean;
     let covariance = compose(&covariance, &law.basis);
-    let without_noise = compose(&without_noise, &law.basis);
-    let prior_covariance = compose(&DMatrix::from_diagonal(&precisions.map(f64::recip)), &prior.eigenvectors);
+    let without_noise = compose(&found.without_noise, &law.basis);
     let sound =
         mean.iter().chain(&covariance).all(|x| x.is_finite()) && cholesky(covariance.clone()).is_some();
     sound.then(|| NoiseAware {
@@ -208,22 +207,28 @@ fn mixture(
         mean: mean.as_slice().to_vec(),
         covariance: covariance.as_slice().to_vec(),
         shares: Some(Shares {
-            prior: deviations(&prior_covariance),
+            prior: deviations(&compose(&found.prior, &law.basis)),
             without_noise: deviations(&without_noise),
             covariance_without_noise: without_noise.as_slice().to_vec(),
         }),
     })
 }
 
-/// The mixture over all curvatures, in the law's basis.
-struct Integrated {
+/// The mixture over all curvatures, relative to `t̄`, in the law's basis.
+struct Mixture {
     mean: DVector<f64>,
     covariance: DMatrix<f64>,
-    /// Mean of the covariances that there were without noise.
+    /// Mean of the covariances of the mixture's parts, `E (A S + P₀)⁻¹`.
+    inside: DMatrix<f64>,
+    /// Mean of the covariances that there were without noise, `E (S + P₀)⁻¹`.
     without_noise: DMatrix<f64>,
+    /// The covariance that there was without noise if the curvature were its mean, `(E S + P₀)⁻¹`.
+    at_mean: DMatrix<f64>,
+    /// `P₀⁻¹`
+    prior: DMatrix<f64>,
 }
 
-fn integrate(law: &CurvatureLaw, known: &Known) -> Option<Integrated> {
+fn integrate(law: &CurvatureLaw, known: &Known) -> Option<Mixture> {
     // No secret: a fixed sequence to find an integral with, so that a run that is read again says the same.
     let noise = GaussianNoise::with_purpose(&Seed::for_tests(0), Purpose::Custom("unknown curvature"));
     let n = law.centre.len();
@@ -233,7 +238,8 @@ fn integrate(law: &CurvatureLaw, known: &Known) -> Option<Integrated> {
     let mut curvature = law.draw(&state);
     let mut log_evidence = known.log_evidence(&curvature)?;
     let mut length: f64 = 0.3;
-    let (mut means, mut covariance) = (Vec::new(), DMatrix::zeros(n, n));
+    let mut means = Vec::new();
+    let (mut inside, mut mean_curvature) = (DMatrix::zeros(n, n), DMatrix::zeros(n, n));
     let (mut exact, mut without_noise) = (0.0, DMatrix::zeros(n, n));
     let steps = steps(n);
     for step in 0..steps {
@@ -256,8 +262,9 @@ fn integrate(law: &CurvatureLaw, known: &Known) -> Option<Integrated> {
             let change = (accepted - ACCEPTANCE) / ((step + 1) as f64).sqrt();
             length = (length * change.exp()).clamp(0.02, 1.0);
         } else if step.is_multiple_of(THIN) {
-            let (mean, inside) = known.posterior(&curvature)?;
-            covariance += inside;
+            let (mean, covariance) = known.posterior(&curvature)?;
+            inside += covariance;
+            mean_curvature += &curvature;
             means.push(mean);
             // Another inverse for each would take a third of the time, and fewer say as much of a mean.
             if means.len() % 8 == 1 {
@@ -266,6 +273,10 @@ fn integrate(law: &CurvatureLaw, known: &Known) -> Option<Integrated> {
             }
         }
     }
-    let (mean, covariance) = pooled(&means, covariance);
-    Some(Integrated { mean, covariance, without_noise: without_noise / exact })
+    let count = means.len() as f64;
+    let at_mean = symmetrised(&cholesky(mean_curvature / count + &known.prior)?.inverse());
+    let (mean, covariance) = pooled(&means, inside.clone());
+    let prior = symmetrised(&(&known.prior_root * known.prior_root.transpose()));
+    let (inside, without_noise) = (inside / count, without_noise / exact);
+    Some(Mixture { mean, covariance, inside, without_noise, at_mean, prior })
 }

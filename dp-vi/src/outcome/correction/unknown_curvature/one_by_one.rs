@@ -1,8 +1,9 @@
 //! Many values, whose curvature's diagonal alone was released: each by itself.
 
-use super::ReleasedCurvature;
+use super::centre::Direction;
 use super::law::{SPREAD, THROUGH};
 use super::readings::{log_uniform_mean, positive_mean, uniform_mean};
+use super::{ReleasedCurvature, Rule};
 use crate::outcome::correction::noise_aware::{Evidence, NoiseAware, Shares};
 
 /// Points of the integral over a curvature's logarithm, 0.25 standard deviations apart from −4 to 4. The
@@ -13,16 +14,19 @@ const APART: f64 = 0.25;
 /// Rounds in which the values' spread, and with it what the curvatures between them hide, is found.
 const ROUNDS: usize = 8;
 
-/// Mean and variance of one value relative to where gradients were taken, and the variance that there would
-/// be without noise.
+/// One value relative to where gradients were taken.
 #[derive(Clone, Copy)]
 struct One {
     mean: f64,
     variance: f64,
+    /// Mean variance for a known curvature.
+    inside: f64,
+    /// The variance that there would be without noise, on average over curvatures and for their mean.
     without_noise: f64,
+    at_mean: f64,
 }
 
-/// The mixture of [`mixture`](super::mixture) where there are too many values for its matrices: linear
+/// The mixture of [`posterior`](super::posterior) where there are too many values for its matrices: linear
 /// in their number.
 ///
 /// ```text
@@ -36,10 +40,11 @@ struct One {
 /// diagonal.
 ///
 /// `None` where a prior ties values together, or something is not finite.
-pub(super) fn mixture(
+pub(super) fn summarised(
     sites: Vec<String>,
     evidence: &Evidence<'_>,
     released: &ReleasedCurvature<'_>,
+    rule: Rule,
 ) -> Option<NoiseAware> {
     let (n, s) = (evidence.values.len(), released.deviation);
     let ties = |at: usize| !at.is_multiple_of(n + 1) && evidence.prior_curvature[at] != 0.0;
@@ -70,7 +75,8 @@ pub(super) fn mixture(
     let mut found: Vec<One> = (0..n)
         .map(|k| {
             let mean = evidence.prior_gradient[k] / precisions[k];
-            One { mean, variance: precisions[k].recip(), without_noise: 0.0 }
+            let variance = precisions[k].recip();
+            One { mean, variance, inside: variance, without_noise: variance, at_mean: variance }
         })
         .collect();
     for _ in 0..ROUNDS {
@@ -85,15 +91,20 @@ pub(super) fn mixture(
         });
         found = next.collect::<Option<Vec<One>>>()?;
     }
+    let mut mean = evidence.values.to_vec();
     let mut covariance = vec![0.0; n * n];
     let mut covariance_without_noise = covariance.clone();
     for (k, one) in found.iter().enumerate() {
-        covariance[k * (n + 1)] = one.variance;
+        let prior = precisions[k].recip();
+        let One { mean: away, variance, inside, at_mean: without_noise, .. } = *one;
+        let centre = rule(&Direction { away, variance, inside, without_noise, prior });
+        mean[k] += centre;
+        covariance[k * (n + 1)] = variance + (away - centre).powi(2);
         covariance_without_noise[k * (n + 1)] = one.without_noise;
     }
     Some(NoiseAware {
         sites,
-        mean: found.iter().zip(evidence.values).map(|(one, at)| at + one.mean).collect(),
+        mean,
         covariance,
         shares: Some(Shares {
             prior: precisions.iter().map(|p| p.sqrt().recip()).collect(),
@@ -114,7 +125,7 @@ fn one(
     let variance = ((s * s).recip() + (SPREAD * centre).powi(-2)).recip();
     let spread = (variance / (centre * centre)).ln_1p();
     let (middle, deviation) = (centre.ln() - 0.5 * spread, spread.sqrt());
-    let mut points: Vec<(f64, One)> = Vec::with_capacity(2 * POINTS as usize + 1);
+    let mut points: Vec<(f64, f64, One)> = Vec::with_capacity(2 * POINTS as usize + 1);
     for at in -POINTS..=POINTS {
         let z = APART * f64::from(at);
         let curvature = (middle + deviation * z).exp();
@@ -124,22 +135,26 @@ fn one(
         let residual = gradient - curvature * pull / precision;
         let told = if is_evidence { marginal.ln() + residual * residual / marginal } else { 0.0 };
         let log_weight = -0.5 * (z * z + told);
-        let precise = precision + curvature * curvature / noise;
-        let mean = (curvature * gradient / noise + pull) / precise;
+        let variance = (precision + curvature * curvature / noise).recip();
+        let mean = (curvature * gradient / noise + pull) * variance;
         let without_noise = (curvature + precision).recip();
-        points.push((log_weight, One { mean, variance: precise.recip(), without_noise }));
+        let point = One { mean, variance, inside: variance, without_noise, at_mean: 0.0 };
+        points.push((log_weight, curvature, point));
     }
     let largest = points.iter().map(|point| point.0).fold(f64::NEG_INFINITY, f64::max);
-    let total: f64 = points.iter().map(|(weight, _)| (weight - largest).exp()).sum();
-    let average = |value: &dyn Fn(&One) -> f64| {
-        points.iter().map(|(weight, one)| (weight - largest).exp() * value(one)).sum::<f64>() / total
+    let total: f64 = points.iter().map(|(weight, ..)| (weight - largest).exp()).sum();
+    let average = |value: &dyn Fn(f64, &One) -> f64| {
+        let all =
+            points.iter().map(|(weight, curvature, one)| (weight - largest).exp() * value(*curvature, one));
+        all.sum::<f64>() / total
     };
-    let mean = average(&|one| one.mean);
-    let variance = average(&|one| one.variance + (one.mean - mean).powi(2));
-    let without_noise = average(&|one| one.without_noise);
-    (mean.is_finite() && variance > 0.0 && variance.is_finite()).then_some(One {
+    let mean = average(&|_, one| one.mean);
+    let variance = average(&|_, one| one.variance + (one.mean - mean).powi(2));
+    (mean.is_finite() && variance > 0.0 && variance.is_finite()).then(|| One {
         mean,
         variance,
-        without_noise,
+        inside: average(&|_, one| one.inside),
+        without_noise: average(&|_, one| one.without_noise),
+        at_mean: (average(&|curvature, _| curvature) + precision).recip(),
     })
 }
