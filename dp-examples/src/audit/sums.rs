@@ -83,12 +83,12 @@ fn outcomes<S: Subsampling>(
 fn why(sampler: &str) -> Option<&'static str> {
     if sampler.starts_with("balls in") {
         Some(
-            "the claim is that of an attacker who is told the record's bin, as no better theorem is used; this one is \
+            "the claim is that of an attacker who knows the record's bin, as no better theorem is used; this one is \
              not, and no attack is known that makes up for that",
         )
     } else if sampler.starts_with("shuffled") {
         Some(
-            "the claim is that of an attacker who is told the record's place in the order, as no better bound is known; \
+            "the claim is that of an attacker who knows the record's place in the order, as no better bound is known; \
              this one is not, and no attack is known that makes up for that",
         )
     } else {
