@@ -45,7 +45,8 @@ def main():
         if "quickstart" in wanted:
             run(programs / "dp-examples", "--svg", HERE / "quickstart.svg")
         for name in (name for name in EXAMPLES if name in wanted):
-            run(sys.executable, HERE / "terminal.py", HERE / f"{name}.svg", programs / "examples" / name)
+            run(sys.executable, HERE / "terminal.py", HERE / f"{name}.svg", programs / "examples" / name,
+                cwd=folder)
 
 
 if __name__ == "__main__":
