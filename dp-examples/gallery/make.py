@@ -23,10 +23,14 @@ def run(*command, **more):
 
 def main():
     programs = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else "target/release").resolve()
-    wanted = sys.argv[2:] or ["fit", "twin", "quickstart", *EXAMPLES]
+    all_names = ["fit", "twin", "quickstart", *EXAMPLES]
+    wanted = sys.argv[2:] or all_names
+    if unknown := set(wanted) - set(all_names):
+        sys.exit(f"no picture is made by the name {', '.join(sorted(unknown))}; there are {', '.join(all_names)}")
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
-        (folder / "people.csv").write_bytes(run(sys.executable, HERE / "people.py"))
+        if {"fit", "twin"} & set(wanted):
+            (folder / "people.csv").write_bytes(run(sys.executable, HERE / "people.py"))
         schema = ["--schema", HERE / "schema.toml", "--epsilon", "1"]
         if "fit" in wanted:
             formula = "income['high'] ~ poly(age, 2) + education + hours + sex + job"
@@ -40,8 +44,9 @@ def main():
             run(sys.executable, HERE / "columns.py", folder / "twin/report.html", HERE / "twin.svg")
         if "quickstart" in wanted:
             run(programs / "dp-examples", "--svg", HERE / "quickstart.svg")
-        for name in set(wanted) & set(EXAMPLES):
-            run(sys.executable, HERE / "terminal.py", HERE / f"{name}.svg", programs / "examples" / name)
+        for name in (name for name in EXAMPLES if name in wanted):
+            run(sys.executable, HERE / "terminal.py", HERE / f"{name}.svg", programs / "examples" / name,
+                cwd=folder)
 
 
 if __name__ == "__main__":

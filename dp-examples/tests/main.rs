@@ -8,6 +8,7 @@ mod finite;
 mod fit;
 mod fit_resumed;
 mod folder;
+mod gallery;
 mod papers;
 mod programs;
 mod twin;
