@@ -81,6 +81,9 @@ fn a_formula_gives_a_table_a_report_and_a_model_that_predicts() {
     assert!(folder.bad(&["predict", "newer.json", "new.csv"]).contains("version 2"));
     folder.write("other.json", b"{}");
     assert!(folder.bad(&["predict", "other.json", "new.csv"]).contains("not a model"));
+    let crossed = folder.read("m.json").replacen("\"yes\"],\"low\":0.0", "\"yes\"],\"low\":2.0", 1);
+    folder.write("crossed.json", crossed.as_bytes());
+    assert!(folder.bad(&["predict", "crossed.json", "new.csv"]).contains("bounds of its outcome are [2, 1]"));
     folder.write("stranger.csv", b"age,sex,hours,job\n30,male,40,zz9plural\n");
     let told = folder.bad(&["predict", "m.json", "stranger.csv"]);
     assert!(told.contains("stranger.csv:2") && !told.contains("zz9plural"), "{told}");

@@ -128,7 +128,7 @@ fn figures(
     seed: Seed,
 ) -> Result<(), Failure> {
     let family: Family = specification.family;
-    let predictions = predict(family, &one.draws.kept(KEPT), design)?;
+    let predictions = predict(specification, &one.draws.kept(KEPT), design)?;
     match (arguments.private_metrics, account.of_figures()) {
         (Some(epsilon), Some(purse)) => {
             let budget = Budget { epsilon, delta: arguments.delta, relation: Relation::AddRemove };

@@ -144,7 +144,7 @@ pub fn effects(
             }
         }
         let design = Design::new(formula, &Frame::made_up(rows, values))?;
-        let means = Means::new(specification.family, &draws, &design)?;
+        let means = Means::new(specification, &draws, &design)?;
         let of_point = |point: usize| {
             let mut sum = vec![0.0; draws.coefficients.len()];
             for row in point * records..(point + 1) * records {

@@ -96,6 +96,13 @@ impl ModelFile {
                 drawn.levels == group.levels && wide(&drawn.draws, drawn.levels.len() * drawn.names.len())
             })
             && self.draws.more.iter().all(|(_, numbers)| numbers.len() == draws);
-        if sound { Ok(()) } else { Err("its draws are not complete".to_owned()) }
+        if !sound {
+            return Err("its draws are not complete".to_owned());
+        }
+        let outcome = &self.specification.outcome;
+        if outcome.low > outcome.high {
+            return Err(format!("the bounds of its outcome are [{}, {}]", outcome.low, outcome.high));
+        }
+        Ok(())
     }
 }

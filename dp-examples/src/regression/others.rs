@@ -37,8 +37,7 @@ pub fn predictions(arguments: &PredictArguments) -> Result<(), Failure> {
     check_outputs(&inputs, &[("--out", arguments.out.as_deref())])?;
     let model = ModelFile::read(&arguments.model)?;
     let prepared = prepare(model.formula.parse()?, Table::read(&arguments.data)?, model.schema, false)?;
-    let family = model.specification.family;
-    let found = predict(family, &model.draws, &prepared.design)?;
+    let found = predict(&model.specification, &model.draws, &prepared.design)?;
     let text = csv_of(&found, &prepared.lines, &model.specification.outcome)?;
     match &arguments.out {
         Some(path) => Ok(write_whole(path, &text)?),

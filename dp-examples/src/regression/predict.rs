@@ -4,6 +4,7 @@ use rayon::prelude::*;
 
 use super::family::Family;
 use super::posterior::{Draws, quantile};
+use super::specification::Specification;
 use crate::formula::matrix::Design;
 use crate::{Error, Result};
 
@@ -64,11 +65,14 @@ fn sigmoid(z: f64) -> f64 {
 
 /// Predictions for the records of a design.
 ///
+/// A mean is within the public bounds of the outcome at every draw, because outcomes are. Where little is known of a
+/// coefficient, `exp(η)` over its draws would have a mean of any size.
+///
 /// # Errors
 ///
 /// [`Error::Formula`] where the design has not the columns of the model.
-pub fn predict(family: Family, draws: &Draws, design: &Design) -> Result<Vec<Prediction>> {
-    let means = Means::new(family, draws, design)?;
+pub fn predict(specification: &Specification, draws: &Draws, design: &Design) -> Result<Vec<Prediction>> {
+    let means = Means::new(specification, draws, design)?;
     let rows = design.matrix.values.nrows();
     Ok((0..rows)
         .into_par_iter()
@@ -84,6 +88,8 @@ pub fn predict(family: Family, draws: &Draws, design: &Design) -> Result<Vec<Pre
 /// Means of outcomes at every draw.
 pub(super) struct Means<'a> {
     family: Family,
+    /// The outcome's public bounds.
+    bounds: (f64, f64),
     draws: &'a Draws,
     design: &'a Design,
     places: Vec<usize>,
@@ -92,15 +98,17 @@ pub(super) struct Means<'a> {
 }
 
 impl<'a> Means<'a> {
-    pub(super) fn new(family: Family, draws: &'a Draws, design: &'a Design) -> Result<Self> {
+    pub(super) fn new(specification: &Specification, draws: &'a Draws, design: &'a Design) -> Result<Self> {
+        let family = specification.family;
+        let bounds = (specification.outcome.low, specification.outcome.high);
         let places = check(draws, design, family)?;
         let cuts = (1..).map_while(|cut| draws.other(&format!("cut[{cut}]"))).collect();
-        Ok(Self { family, draws, design, places, cuts, zeros: draws.other("zeros") })
+        Ok(Self { family, bounds, draws, design, places, cuts, zeros: draws.other("zeros") })
     }
 
     /// The mean of one record's outcome at every draw; of ordered categories, the probability of each on average.
     pub(super) fn of(&self, row: usize) -> (Vec<f64>, Vec<f64>) {
-        let Self { family, draws, design, places, cuts, zeros } = self;
+        let Self { family, bounds: (low, high), draws, design, places, cuts, zeros } = self;
         let mut means = predictors(draws, design, places, row);
         let mut probabilities = Vec::new();
         match family {
@@ -126,6 +134,7 @@ impl<'a> Means<'a> {
                 }
             }
         }
+        means.iter_mut().for_each(|mean| *mean = mean.clamp(*low, *high));
         (means, probabilities)
     }
 }

@@ -72,14 +72,15 @@ fn every_family_fits_and_predicts() {
                 "{formula}: {summary:?}"
             );
         }
-        let predicted = predict(family, &draws.kept(50), &design).unwrap();
+        let predicted = predict(&specification, &draws.kept(50), &design).unwrap();
         assert_eq!(predicted.len(), 400);
         for one in predicted {
             assert!(one.low <= one.high && one.mean.is_finite(), "{formula}: {one:?}");
+            let bounds = specification.outcome.low..=specification.outcome.high;
+            assert!([one.low, one.mean, one.high].iter().all(|x| bounds.contains(x)), "{formula}: {one:?}");
             match family {
-                Family::Bernoulli => assert!((0.0..=1.0).contains(&one.mean)),
+                Family::Bernoulli | Family::Gaussian | Family::Student => {}
                 Family::Ordinal => assert!((one.probabilities.iter().sum::<f64>() - 1.0).abs() < 1e-9),
-                Family::Gaussian | Family::Student => {}
                 _ => assert!(one.mean > 0.0),
             }
         }
