@@ -99,10 +99,6 @@ impl ModelFile {
         if !sound {
             return Err("its draws are not complete".to_owned());
         }
-        let outcome = &self.specification.outcome;
-        if outcome.low > outcome.high {
-            return Err(format!("the bounds of its outcome are [{}, {}]", outcome.low, outcome.high));
-        }
-        Ok(())
+        self.specification.outcome.check_bounds()
     }
 }

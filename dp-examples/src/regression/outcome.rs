@@ -123,6 +123,16 @@ pub fn outcomes(
 }
 
 impl Outcome {
+    /// # Errors
+    ///
+    /// What is wrong with bounds that are not in order, as those of an altered file may be.
+    pub(crate) fn check_bounds(&self) -> std::result::Result<(), String> {
+        match self.low <= self.high {
+            true => Ok(()),
+            false => Err(format!("the bounds of its outcome are [{}, {}]", self.low, self.high)),
+        }
+    }
+
     /// Whether a value within the public bounds is one of a number that the family scales.
     pub(crate) fn scale(&self, family: Family, centred: bool) -> (f64, f64) {
         match (family.scaled(), centred) {

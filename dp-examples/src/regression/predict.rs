@@ -3,6 +3,7 @@
 use rayon::prelude::*;
 
 use super::family::Family;
+use super::outcome::Outcome;
 use super::posterior::{Draws, quantile};
 use super::specification::Specification;
 use crate::formula::matrix::Design;
@@ -70,7 +71,7 @@ fn sigmoid(z: f64) -> f64 {
 ///
 /// # Errors
 ///
-/// [`Error::Formula`] where the design has not the columns of the model.
+/// [`Error::Formula`] where the design has not the columns of the model, or the outcome's bounds are not in order.
 pub fn predict(specification: &Specification, draws: &Draws, design: &Design) -> Result<Vec<Prediction>> {
     let means = Means::new(specification, draws, design)?;
     let rows = design.matrix.values.nrows();
@@ -87,9 +88,7 @@ pub fn predict(specification: &Specification, draws: &Draws, design: &Design) ->
 
 /// Means of outcomes at every draw.
 pub(super) struct Means<'a> {
-    family: Family,
-    /// The outcome's public bounds.
-    bounds: (f64, f64),
+    specification: &'a Specification,
     draws: &'a Draws,
     design: &'a Design,
     places: Vec<usize>,
@@ -98,20 +97,23 @@ pub(super) struct Means<'a> {
 }
 
 impl<'a> Means<'a> {
-    pub(super) fn new(specification: &Specification, draws: &'a Draws, design: &'a Design) -> Result<Self> {
-        let family = specification.family;
-        let bounds = (specification.outcome.low, specification.outcome.high);
-        let places = check(draws, design, family)?;
+    pub(super) fn new(
+        specification: &'a Specification,
+        draws: &'a Draws,
+        design: &'a Design,
+    ) -> Result<Self> {
+        specification.outcome.check_bounds().map_err(|reason| Error::Formula { reason })?;
+        let places = check(draws, design, specification.family)?;
         let cuts = (1..).map_while(|cut| draws.other(&format!("cut[{cut}]"))).collect();
-        Ok(Self { family, bounds, draws, design, places, cuts, zeros: draws.other("zeros") })
+        Ok(Self { specification, draws, design, places, cuts, zeros: draws.other("zeros") })
     }
 
     /// The mean of one record's outcome at every draw; of ordered categories, the probability of each on average.
     pub(super) fn of(&self, row: usize) -> (Vec<f64>, Vec<f64>) {
-        let Self { family, bounds: (low, high), draws, design, places, cuts, zeros } = self;
+        let Self { specification, draws, design, places, cuts, zeros } = self;
         let mut means = predictors(draws, design, places, row);
         let mut probabilities = Vec::new();
-        match family {
+        match specification.family {
             Family::Gaussian | Family::Student => {}
             Family::Bernoulli => means.iter_mut().for_each(|eta| *eta = sigmoid(*eta)),
             Family::Poisson | Family::NegativeBinomial => means.iter_mut().for_each(|eta| *eta = eta.exp()),
@@ -134,7 +136,8 @@ impl<'a> Means<'a> {
                 }
             }
         }
-        means.iter_mut().for_each(|mean| *mean = mean.clamp(*low, *high));
+        let Outcome { low, high, .. } = specification.outcome;
+        means.iter_mut().for_each(|mean| *mean = mean.clamp(low, high));
         (means, probabilities)
     }
 }

@@ -114,6 +114,14 @@ pub(super) fn summarised(
     })
 }
 
+/// A point of the integral over a curvature: mean and variance of the value, given it.
+struct Point {
+    log_weight: f64,
+    curvature: f64,
+    mean: f64,
+    variance: f64,
+}
+
 /// One value: its gradient, its prior's precision and pull, and its curvature's mean with the error of what was
 /// read of it. Whether the gradient tells of the curvature stands beside it (see [`Known::log_evidence`](super::Known)).
 fn one(
@@ -125,7 +133,7 @@ fn one(
     let variance = ((s * s).recip() + (SPREAD * centre).powi(-2)).recip();
     let spread = (variance / (centre * centre)).ln_1p();
     let (middle, deviation) = (centre.ln() - 0.5 * spread, spread.sqrt());
-    let mut points: Vec<(f64, f64, One)> = Vec::with_capacity(2 * POINTS as usize + 1);
+    let mut points: Vec<Point> = Vec::with_capacity(2 * POINTS as usize + 1);
     for at in -POINTS..=POINTS {
         let z = APART * f64::from(at);
         let curvature = (middle + deviation * z).exp();
@@ -137,24 +145,20 @@ fn one(
         let log_weight = -0.5 * (z * z + told);
         let variance = (precision + curvature * curvature / noise).recip();
         let mean = (curvature * gradient / noise + pull) * variance;
-        let without_noise = (curvature + precision).recip();
-        let point = One { mean, variance, inside: variance, without_noise, at_mean: 0.0 };
-        points.push((log_weight, curvature, point));
+        points.push(Point { log_weight, curvature, mean, variance });
     }
-    let largest = points.iter().map(|point| point.0).fold(f64::NEG_INFINITY, f64::max);
-    let total: f64 = points.iter().map(|(weight, ..)| (weight - largest).exp()).sum();
-    let average = |value: &dyn Fn(f64, &One) -> f64| {
-        let all =
-            points.iter().map(|(weight, curvature, one)| (weight - largest).exp() * value(*curvature, one));
-        all.sum::<f64>() / total
+    let largest = points.iter().map(|point| point.log_weight).fold(f64::NEG_INFINITY, f64::max);
+    let total: f64 = points.iter().map(|point| (point.log_weight - largest).exp()).sum();
+    let average = |value: &dyn Fn(&Point) -> f64| {
+        points.iter().map(|point| (point.log_weight - largest).exp() * value(point)).sum::<f64>() / total
     };
-    let mean = average(&|_, one| one.mean);
-    let variance = average(&|_, one| one.variance + (one.mean - mean).powi(2));
+    let mean = average(&|point| point.mean);
+    let variance = average(&|point| point.variance + (point.mean - mean).powi(2));
     (mean.is_finite() && variance > 0.0 && variance.is_finite()).then(|| One {
         mean,
         variance,
-        inside: average(&|_, one| one.inside),
-        without_noise: average(&|_, one| one.without_noise),
-        at_mean: (average(&|curvature, _| curvature) + precision).recip(),
+        inside: average(&|point| point.variance),
+        without_noise: average(&|point| (point.curvature + precision).recip()),
+        at_mean: (average(&|point| point.curvature) + precision).recip(),
     })
 }
