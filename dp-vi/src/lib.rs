@@ -114,7 +114,7 @@ pub use wall::bound::quantile::Quantile;
 pub use wall::gradient::{GaussianSum, PrivateGradient};
 pub use wall::grid::PrivacyNoise;
 pub use wall::sensitive::Sensitive;
-pub use wall::start::PrivateStart;
+pub use wall::start::{PrivateStart, StartPlan};
 
 /// The README's example, compiled and run with the documentation's.
 #[cfg(doctest)]

@@ -136,11 +136,18 @@ fn the_plan_says_how_a_mixture_starts() {
     let vi = || DpVi::new(mixture, AutoNormal::new()).budget(BUDGET);
     let plan = vi().plan(&schema).unwrap();
     assert!(plan.start_from_prior && plan.clipping == Clipping::Adaptive && plan.count.is_some());
-    assert_eq!(plan.start_epsilon, Some(0.1 * BUDGET.epsilon));
+    let start = plan.start.unwrap();
+    // One among all points, and one for each component.
+    assert_eq!(start.choices, 3);
+    // A choice of bounded range ε is a Gaussian mechanism of 4/√(2π)/ε, and all of them have 15 % of the budget.
+    let together = (start.choices as f64).sqrt() * start.epsilon * (std::f64::consts::TAU).sqrt() / 4.0;
+    let steps = (plan.steps as f64).sqrt() / plan.calibrated.as_ref().unwrap().noise_multiplier;
+    let share = together.powi(2) / steps.powi(2);
+    assert!((share - 0.15 / (1.0 - 0.15 - 0.01)).abs() < 0.02, "{share}");
     assert!(plan.explain().contains("exchangeable"), "{}", plan.explain());
     assert!(plan.calibrated.unwrap().epsilon.upper <= BUDGET.epsilon);
     let named = vi().initial_values(InitialValues::PriorMedian).plan(&schema).unwrap();
-    assert!(!named.start_from_prior && named.start_epsilon.is_none());
+    assert!(!named.start_from_prior && named.start.is_none());
 }
 
 /// A run that chose where to start is stopped and resumed: the same result, and nothing is paid for twice.

@@ -245,7 +245,7 @@ impl ConjugatePlan {
 
     fn calibrate(&mut self, budget: Budget) -> Result<()> {
         let scheme = Scheme::Full;
-        let deviation = Deviation::of_run(self.steps, 0.0, self.kind.deviation(), false)?;
+        let deviation = Deviation::of_run(self.steps, 0.0, self.kind.deviation(), 0)?;
         let pricing = Pricing::permitted(budget.relation, &scheme)?;
         let calibrated = calibrate_noise_multiplier(&deviation.less(budget)?, |noise_multiplier| {
             let mut all = Composition::new();

@@ -40,9 +40,9 @@ impl Deviation {
     pub(crate) const NONE: Self = Self(0.0);
 
     /// That of a run of this many steps, whose batches deviate by `batches` and whose releases are made with
-    /// noise that deviates by `noise` each; one release may come after the steps. `choice`: whether a start
-    /// is chosen.
-    pub(crate) fn of_run(steps: u64, batches: f64, noise: f64, choice: bool) -> Result<Self> {
+    /// noise that deviates by `noise` each; one release may come after the steps. `choices`: how many a start is made
+    /// of.
+    pub(crate) fn of_run(steps: u64, batches: f64, noise: f64, choices: u64) -> Result<Self> {
         // Not below: nothing is proven of a total variation distance that is 1.
         if batches >= 1.0 {
             return Err(Error::Conflict(
@@ -51,9 +51,9 @@ impl Deviation {
             ));
         }
         let releases = steps.saturating_add(1) as f64;
-        let choice = if choice { ExponentialChoice::DEVIATION } else { 0.0 };
-        // Five roundings at the most, of 2⁻⁵³ of the result each.
-        Ok(Self((batches + releases * noise + choice) * (1.0 + 8.0 * f64::EPSILON)))
+        let choices = choices as f64 * ExponentialChoice::DEVIATION;
+        // Six roundings at the most, of 2⁻⁵³ of the result each.
+        Ok(Self((batches + releases * noise + choices) * (1.0 + 8.0 * f64::EPSILON)))
     }
 
     /// `(1 + e^ε) τ`, rounded up: zero only where τ is.
@@ -104,22 +104,22 @@ mod tests {
 
     #[test]
     fn nothing_is_taken_where_nothing_deviates() {
-        let none = Deviation::of_run(1000, 0.0, 0.0, false).unwrap();
+        let none = Deviation::of_run(1000, 0.0, 0.0, 0).unwrap();
         for epsilon in [0.1, 1.0, 1e5] {
             assert_eq!(none.less(budget(epsilon, 1e-5)).unwrap(), budget(epsilon, 1e-5));
         }
         assert_eq!(none.advantage(), 0.0);
         // The smallest deviation takes the last digit.
-        let choice = Deviation::of_run(1000, 0.0, 0.0, true).unwrap();
+        let choice = Deviation::of_run(1000, 0.0, 0.0, 1).unwrap();
         assert_eq!(choice.less(budget(1.0, 1e-5)).unwrap(), budget(1.0, 1e-5_f64.next_down()));
     }
 
     #[test]
     fn what_cannot_be_proven_is_refused() {
-        let told = Deviation::of_run(10, 1.0, 0.0, false).unwrap_err().to_string();
+        let told = Deviation::of_run(10, 1.0, 0.0, 0).unwrap_err().to_string();
         assert!(told.contains(".exact()"), "{told}");
         let told =
-            Deviation::of_run(10, 1e-6, 0.0, false).unwrap().less(budget(1.0, 1e-6)).unwrap_err().to_string();
+            Deviation::of_run(10, 1e-6, 0.0, 0).unwrap().less(budget(1.0, 1e-6)).unwrap_err().to_string();
         assert!(told.contains("1e-6") || told.contains("0.000001"), "{told}");
     }
 

@@ -104,6 +104,23 @@ pub(crate) fn choice_event(epsilon: f64) -> dp_accountant::Result<Event> {
     Event::new(Mechanism::PureDp { epsilon }, Sampling::None)
 }
 
+/// The event of a private choice whose probabilities' logarithms on neighbours differ by numbers from `t − ε` to `t`, for
+/// some `t`: a Gaussian mechanism that costs no less. The proof is at [`Marginals`](crate::Marginals#privacy).
+pub(crate) fn bounded_range_event(relation: Relation, epsilon: f64) -> dp_accountant::Result<Event> {
+    // A part in 10¹² below the exact quotient, for rounding.
+    event(bounded_range_noise_multiplier(relation) / epsilon * (1.0 - 1e-12), Sampling::None)
+}
+
+/// The noise multiplier of that event at an ε of 1: `4/√(2π)` under add/remove, and twice that under replace-one, where
+/// the accountant takes neighbours to be twice as far apart.
+pub(crate) fn bounded_range_noise_multiplier(relation: Relation) -> f64 {
+    let apart = match relation {
+        Relation::AddRemove => 1.0,
+        Relation::ReplaceOne => 2.0,
+    };
+    apart * 4.0 / std::f64::consts::TAU.sqrt()
+}
+
 /// The fraction of records a scheme takes on average, over an epoch if it has any; above 1 where records are
 /// drawn more than once.
 pub(crate) fn sampling_rate(scheme: &Scheme) -> Result<f64> {

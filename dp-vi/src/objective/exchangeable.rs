@@ -19,8 +19,12 @@ const RECORDS: usize = 256;
 /// longer than a plan may.
 const MOST_ELEMENTS: usize = 5_000;
 
-/// Whether some latent array has slices along an axis, or some latent arrays are alike, so that their
-/// gradients are in the same ratio for every record wherever they are equal.
+/// A component, a unit or the like: for each site that it has a share of, the site's name and the places of the
+/// unconstrained values that belong to it.
+pub(crate) type Part = Vec<(String, Vec<usize>)>;
+
+/// The slices of latent arrays along an axis, or latent arrays that are alike, whose gradients are in the same ratio
+/// for every record wherever they are equal; in groups within which they may change places.
 ///
 /// ```text
 /// ∂ ln p(x_i | θ)/∂θ_k = c ∂ ln p(x_i | θ)/∂θ_l    for all records i, if θ_k = θ_l
@@ -33,17 +37,20 @@ const MOST_ELEMENTS: usize = 5_000;
 /// Gradients are compared on made-up records that have the supports of the observed sites, so no record is
 /// looked at: where unconstrained values are 0, and where they are not, because products of sites (the layers
 /// of a network) have no gradient at 0. `None` where no records can be made up, or where there is too much to
-/// compare; `Some(false)` where records have latent values of their own.
-pub(crate) fn is_exchangeable(model: &dyn Model, schema: &Schema) -> Option<bool> {
+/// compare; no groups where records have latent values of their own.
+///
+/// Slices with the same number belong to one part, whatever sites they are slices of. So do slices of sites of which
+/// records say nothing while parts are equal, as of the weights of equal components.
+pub(crate) fn exchangeable_parts(model: &dyn Model, schema: &Schema) -> Option<Vec<Vec<Part>>> {
     try_records(model, schema).unwrap_or(None)
 }
 
-fn try_records(model: &dyn Model, schema: &Schema) -> Result<Option<bool>> {
+fn try_records(model: &dyn Model, schema: &Schema) -> Result<Option<Vec<Vec<Part>>>> {
     let Some(records) = made_up(model, schema)? else { return Ok(None) };
     let graph = Graph::new();
     let traced = Traced::new(model, &graph, records.schema())?;
     if !traced.record_noise.is_empty() {
-        return Ok(Some(false));
+        return Ok(Some(Vec::new()));
     }
     if traced.frontier_elements() > MOST_ELEMENTS {
         return Ok(None);
@@ -60,11 +67,12 @@ fn try_records(model: &dyn Model, schema: &Schema) -> Result<Option<bool>> {
             let level = if has_equal_values_at_zero_only(site.support) { 0.0 } else { level };
             program.set(&Unconstrained::input_name(&site.name), &vec![level; site.elements()])?;
         }
-        if are_parts_alike(&mut program, &records, &sites)? {
-            return Ok(Some(true));
+        let groups = parts_alike(&mut program, &records, &sites)?;
+        if !groups.is_empty() {
+            return Ok(Some(groups));
         }
     }
-    Ok(Some(false))
+    Ok(Some(Vec::new()))
 }
 
 /// For sets in which equal unconstrained values are equal values at 0 only.
@@ -81,12 +89,12 @@ fn has_equal_values_at_zero_only(support: Constraint) -> bool {
     )
 }
 
-/// Whether some slices or sites have gradients in one ratio for all records, where the program stands.
-fn are_parts_alike(
+/// The slices or sites whose gradients are in one ratio for all records, where the program stands.
+fn parts_alike(
     program: &mut RecordGradient<f64>,
     records: &Records,
     sites: &[&GuideSite],
-) -> Result<bool> {
+) -> Result<Vec<Vec<Part>>> {
     // Each record's gradient, in units of its largest element.
     let mut gradients: Vec<Vec<f64>> = Vec::new();
     let mut gradient = vec![0.0; program.dimension()];
@@ -100,7 +108,9 @@ fn are_parts_alike(
     let open = |site: &GuideSite| {
         site.kind == SiteKind::Latent && site.initial.is_none() && site.support != Constraint::Ordered
     };
-    let (mut parts, mut from) = (BTreeMap::new(), 0);
+    // By number of slices: whether some are alike, and all that belong together if so.
+    let mut slices: BTreeMap<usize, (bool, Vec<Part>)> = BTreeMap::new();
+    let (mut wholes, mut from) = (BTreeMap::new(), 0);
     for site in sites {
         let range = from..from + site.elements();
         from = range.end;
@@ -108,54 +118,74 @@ fn are_parts_alike(
             continue;
         }
         let dims = site.unconstrained_shape.dims();
-        if dims.iter().enumerate().any(|(axis, _)| has_slices_alike(&gradients, range.start, dims, axis)) {
-            return Ok(true);
+        for (axis, &length) in dims.iter().enumerate().filter(|&(_, &length)| length > 1) {
+            let places: Vec<Vec<usize>> = (0..length).map(|k| places(dims, axis, k)).collect();
+            let directions = || places.iter().map(|places| Direction::of(&gradients, range.start, places));
+            let alike = has_equal_directions(directions());
+            if alike || directions().all(|direction| direction.is_silent()) {
+                let (any, parts) = slices.entry(length).or_insert((false, vec![Part::new(); length]));
+                *any |= alike;
+                parts
+                    .iter_mut()
+                    .zip(places)
+                    .for_each(|(part, places)| part.push((site.name.clone(), places)));
+            }
         }
         // Sites of one kind are compared with one another as wholes.
         let kind = (format!("{:?}", site.support), dims.to_vec());
-        parts.entry(kind).or_insert_with(Vec::new).push(range);
+        wholes.entry(kind).or_insert_with(Vec::new).push((*site, range));
     }
-    Ok(parts.values().any(|ranges| {
-        let whole = |range: &Range<usize>| {
-            Part::new(gradients.iter().flat_map(|all| all[range.clone()].iter().copied()))
-        };
-        has_equal_directions(ranges.iter().map(whole))
-    }))
+    let slices = slices.into_values().filter_map(|(any, parts)| any.then_some(parts));
+    let wholes = wholes.into_values().filter_map(|sites: Vec<(&GuideSite, Range<usize>)>| {
+        let all = |range: &Range<usize>| Vec::from_iter(0..range.len());
+        let direction = |(_, range): &(_, Range<usize>)| Direction::of(&gradients, range.start, &all(range));
+        let whole = |(site, range): &(&GuideSite, Range<usize>)| vec![(site.name.clone(), all(range))];
+        has_equal_directions(sites.iter().map(direction)).then(|| sites.iter().map(whole).collect())
+    });
+    Ok(slices.chain(wholes).collect())
 }
 
-/// Whether two slices along an axis of the array whose gradient begins at this element are in one ratio.
-fn has_slices_alike(gradients: &[Vec<f64>], from: usize, dims: &[usize], axis: usize) -> bool {
+/// The places of a slice along an axis.
+fn places(dims: &[usize], axis: usize, slice: usize) -> Vec<usize> {
     let (length, inner) = (dims[axis], dims[axis + 1..].iter().product::<usize>());
     let elements = dims.iter().product::<usize>();
-    let slice = |k: usize| {
-        Part::new(gradients.iter().flat_map(move |all| {
-            let blocks = all[from..from + elements].chunks_exact(length * inner);
-            blocks.flat_map(move |block| block[k * inner..(k + 1) * inner].iter().copied())
-        }))
-    };
-    length > 1 && has_equal_directions((0..length).map(slice))
+    let block = length * inner;
+    (0..elements / block.max(1))
+        .flat_map(|outer| (0..inner).map(move |k| outer * block + slice * inner + k))
+        .collect()
 }
 
-/// What all records say of a part of the values: a direction.
-struct Part(Vec<f64>);
+/// What all records say of some of the values.
+struct Direction(Vec<f64>);
 
-impl Part {
-    fn new(gradient: impl Iterator<Item = f64>) -> Self {
-        let mut direction: Vec<f64> = gradient.collect();
+impl Direction {
+    /// Of the values at some places after the first.
+    fn of(gradients: &[Vec<f64>], first: usize, places: &[usize]) -> Self {
+        let all = gradients.iter().flat_map(|all| places.iter().map(move |place| all[first + place]));
+        let mut direction: Vec<f64> = all.collect();
         let length = direction.iter().map(|g| g * g).sum::<f64>().sqrt();
+        // What is left by rounding is no direction.
+        if length <= 1e-12 * (direction.len() as f64).sqrt() {
+            direction.fill(f64::NAN);
+        }
         // The first element that counts is positive: a ratio may be negative.
         let sign = direction.iter().find(|g| g.abs() > 1e-6 * length).map_or(1.0, |g| g.signum());
         direction.iter_mut().for_each(|g| *g *= sign / length);
         Self(direction)
     }
+
+    /// Whether records say nothing.
+    fn is_silent(&self) -> bool {
+        self.0.iter().all(|g| g.is_nan())
+    }
 }
 
-/// Whether two directions are equal, up to rounding. Those of length zero, of which records say nothing, are
-/// not numbers and equal to none.
-fn has_equal_directions(parts: impl Iterator<Item = Part>) -> bool {
-    let mut known: Vec<Part> = Vec::new();
+/// Whether two directions are equal, up to rounding. Those of length zero, of which records say nothing, are NaN and
+/// equal to none.
+fn has_equal_directions(parts: impl Iterator<Item = Direction>) -> bool {
+    let mut known: Vec<Direction> = Vec::new();
     for part in parts {
-        let equal = |other: &Part| part.0.iter().zip(&other.0).all(|(a, b)| (a - b).abs() <= 1e-9);
+        let equal = |other: &Direction| part.0.iter().zip(&other.0).all(|(a, b)| (a - b).abs() <= 1e-9);
         if known.iter().any(equal) {
             return true;
         }
@@ -295,6 +325,10 @@ mod tests {
         })
     }
 
+    fn is_exchangeable(model: &dyn Model, schema: &Schema) -> Option<bool> {
+        exchangeable_parts(model, schema).map(|groups| !groups.is_empty())
+    }
+
     #[test]
     fn components_and_units_are_exchangeable() {
         assert_eq!(is_exchangeable(&mixture, &columns(2)), Some(true));
@@ -428,10 +462,41 @@ mod tests {
     fn slices_are_compared_along_one_axis() {
         let gradients =
             vec![vec![9.0, 1.0, 2.0, -1.0, -2.0, 1.0, 2.0], vec![9.0, 3.0, 1.0, -3.0, -1.0, 3.0, 1.0]];
-        let alike = |dims: &[usize], axis| has_slices_alike(&gradients, 1, dims, axis);
+        let slices = |gradients: &[Vec<f64>], first, dims: &[usize], axis: usize| {
+            let direction = |k| Direction::of(gradients, first, &places(dims, axis, k));
+            (0..dims[axis]).map(direction).collect::<Vec<_>>()
+        };
+        let alike =
+            |dims: &[usize], axis| has_equal_directions(slices(&gradients, 1, dims, axis).into_iter());
         // In a ratio of minus one along the first axis; in none along the second.
         assert!(alike(&[3, 2], 0) && !alike(&[3, 2], 1) && alike(&[1, 3, 2], 1) && !alike(&[1, 3, 2], 0));
-        let silent = vec![vec![0.0; 4]];
-        assert!(!has_slices_alike(&silent, 0, &[2, 2], 0));
+        let silent = slices(&[vec![0.0, 1e-17, -1e-17, 0.0]], 0, &[2, 2], 0);
+        assert!(silent.iter().all(Direction::is_silent) && !has_equal_directions(silent.into_iter()));
+    }
+
+    /// A component has its weight, of which records say nothing while components are equal, its centre and its scale; a
+    /// unit its weights before and after; and what is no component has no part.
+    #[test]
+    fn parts_are_made_of_slices_that_belong_together() {
+        fn by_logits(ctx: &mut Ctx<'_>) -> CoreResult<()> {
+            let logits = ctx.sample("logits", Normal::new(0.0, 1.0).iid(4))?;
+            let locs = ctx.sample("locs", Normal::new(0.0, 5.0).iid([4, 2]))?;
+            let scale = ctx.sample("scale", HalfNormal::new(2.0))?;
+            let components = Normal::new(locs, scale.broadcast_to([4, 2])).independent(1);
+            ctx.each_record(|ctx, record| {
+                let law = MixtureSameFamily::new(Categorical::from_logits(logits), components.clone());
+                ctx.observe("y", law, record.get("y")?)
+            })
+        }
+        let part = |names: &[(&str, &[usize])]| -> Part {
+            names.iter().map(|(name, places)| ((*name).to_owned(), places.to_vec())).collect()
+        };
+        let groups = exchangeable_parts(&by_logits, &columns(2)).unwrap();
+        assert_eq!(groups.len(), 1);
+        assert_eq!(groups[0][2], part(&[("logits", &[2]), ("locs", &[4, 5])]));
+        let groups = exchangeable_parts(&network, &columns(0)).unwrap();
+        assert_eq!(groups[0][1], part(&[("inner", &[1, 7, 13]), ("outer", &[1])]));
+        let groups = exchangeable_parts(&separate, &columns(0)).unwrap();
+        assert_eq!(groups, [[part(&[("loc_0", &[0])]), part(&[("loc_1", &[0])])]]);
     }
 }

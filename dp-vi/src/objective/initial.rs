@@ -180,44 +180,85 @@ pub(crate) fn prior_medians(
 /// prior has points at the scale of the records. (Three clusters at distances of 4 are found with priors of
 /// standard deviations from 3 to 100; with 1000 one of them was missed.) Draws that are not finite, as of
 /// concentrations close to zero, are at the median.
-pub(crate) fn prior_candidates(
-    model: &dyn Model,
-    schema: &Schema,
-    sites: &[GuideSite],
-) -> Result<Vec<BTreeMap<String, ArrayD<f64>>>> {
-    let prior = PriorDraws::new(model, schema, sites, DRAWS)?;
-    let medians = prior.medians();
-    let widths: Vec<Vec<f64>> = prior
-        .draws
-        .iter()
-        .zip(&medians)
-        .map(|(site, medians)| {
-            site.iter().zip(medians).map(|(draws, &median)| half_width(draws, median)).collect()
-        })
-        .collect();
-    let widest = widths.iter().flatten().copied().fold(0.0, f64::max);
-    // About as many levels as halvings, so that there are few where priors are narrow.
-    let levels = ((widest / NARROWEST).log2().round() as usize + 1).clamp(LEVELS.0, LEVELS.1);
-    let prior = PriorDraws::new(model, schema, sites, OF_A_LEVEL * levels)?;
-    (0..OF_A_LEVEL * levels)
-        .map(|number| {
-            let level = (number % levels) as f64 / (levels - 1) as f64;
-            let mut widths = widths.iter().flatten();
-            prior.values(&medians, |draws, median| {
-                let width = widths.next().copied().unwrap_or(0.0);
-                let least = (NARROWEST / width).min(0.125);
-                let moved = median + least.powf(level) * (draws[number] - median);
-                if moved.is_finite() { moved } else { median }
+pub(crate) struct PriorPoints<'s> {
+    prior: PriorDraws<'s>,
+    medians: Vec<Vec<f64>>,
+    widths: Vec<Vec<f64>>,
+    levels: usize,
+}
+
+impl<'s> PriorPoints<'s> {
+    /// The points that a start is chosen among, and this many more.
+    pub(crate) fn new(
+        model: &dyn Model,
+        schema: &Schema,
+        sites: &'s [GuideSite],
+        more: usize,
+    ) -> Result<Self> {
+        let prior = PriorDraws::new(model, schema, sites, DRAWS)?;
+        let medians = prior.medians();
+        let widths: Vec<Vec<f64>> = prior
+            .draws
+            .iter()
+            .zip(&medians)
+            .map(|(site, medians)| {
+                site.iter().zip(medians).map(|(draws, &median)| half_width(draws, median)).collect()
             })
+            .collect();
+        let widest = widths.iter().flatten().copied().fold(0.0, f64::max);
+        // About as many levels as halvings, so that there are few where priors are narrow.
+        let levels = ((widest / NARROWEST).log2().round() as usize + 1).clamp(LEVELS.0, LEVELS.1);
+        let prior = PriorDraws::new(model, schema, sites, OF_A_LEVEL * levels + more)?;
+        Ok(Self { prior, medians, widths, levels })
+    }
+
+    /// How many of them a start is chosen among.
+    pub(crate) fn candidates(&self) -> usize {
+        OF_A_LEVEL * self.levels
+    }
+
+    /// How many factors there are.
+    pub(crate) fn levels(&self) -> usize {
+        self.levels
+    }
+
+    /// Those that a start is chosen among: as many with each factor.
+    pub(crate) fn first(&self) -> Result<Vec<BTreeMap<String, ArrayD<f64>>>> {
+        (0..self.candidates()).map(|number| self.point(number, number % self.levels)).collect()
+    }
+
+    /// One of them, moved by one of the factors. Panics where there are fewer.
+    pub(crate) fn point(&self, number: usize, level: usize) -> Result<BTreeMap<String, ArrayD<f64>>> {
+        self.moved((number, level), |median, distance| median + distance)
+    }
+
+    /// How far it is from the prior's median. Panics where there are fewer.
+    pub(crate) fn distance(&self, number: usize, level: usize) -> Result<BTreeMap<String, ArrayD<f64>>> {
+        self.moved((number, level), |_, distance| distance)
+    }
+
+    fn moved(
+        &self,
+        (number, level): (usize, usize),
+        make: impl Fn(f64, f64) -> f64,
+    ) -> Result<BTreeMap<String, ArrayD<f64>>> {
+        let level = level as f64 / (self.levels - 1) as f64;
+        let mut widths = self.widths.iter().flatten();
+        self.prior.values(&self.medians, |draws, median| {
+            let width = widths.next().copied().unwrap_or(0.0);
+            let least = (NARROWEST / width).min(0.125);
+            let distance = least.powf(level) * (draws[number] - median);
+            make(median, if distance.is_finite() { distance } else { 0.0 })
         })
-        .collect()
+    }
 }
 
 /// Points to start from where the density is not finite at the usual start, all sites one after the other: the
 /// prior's medians, then points from the prior. None where the prior cannot be drawn from, as a flat one.
 pub(crate) fn other_starts(model: &dyn Model, schema: &Schema, sites: &[GuideSite]) -> Vec<Vec<f64>> {
     let medians = prior_medians(model, schema, sites).into_iter();
-    let all = medians.chain(prior_candidates(model, schema, sites).into_iter().flatten());
+    let points = PriorPoints::new(model, schema, sites, 0).and_then(|points| points.first());
+    let all = medians.chain(points.into_iter().flatten());
     let joined = |values: BTreeMap<String, ArrayD<f64>>| {
         let one = |site: &GuideSite| values.get(&site.name).filter(|x| x.len() == site.elements());
         let parts = sites.iter().map(|site| Some(one(site)?.iter().copied().collect::<Vec<f64>>()));

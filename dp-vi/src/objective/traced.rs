@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::guides::guide::GuideSite;
-use crate::objective::exchangeable::is_exchangeable;
+use crate::objective::exchangeable::exchangeable_parts;
 use crate::objective::initial::prior_medians;
 use ppl_core::handlers::Handler;
 use ppl_core::model::{NoiseInput, Site};
@@ -211,9 +211,9 @@ pub(crate) struct Survey {
     pub(crate) draws_for_records: bool,
     /// Elements of all latent values; `None` where there are parameters, or latent values of records.
     pub(crate) all_latent: Option<usize>,
-    /// Whether some parts are exchangeable, so that a start where they are equal would leave them so. `None`
-    /// where that could not be found out.
-    pub(crate) is_exchangeable: Option<bool>,
+    /// How many parts are exchangeable, so that a start where they are equal would leave them so. `None` where that
+    /// could not be found out.
+    pub(crate) exchangeable: Option<usize>,
 }
 
 impl Survey {
@@ -237,13 +237,13 @@ impl Survey {
             is_bernoulli: linear.as_ref().is_some_and(|term| term.softplus.is_some())
                 && traced.is_bernoulli(),
             is_plain: traced.sites.iter().zip(&traced.touched).all(plain),
-            is_exchangeable: match linear {
-                Some(_) => Some(false),
-                None if !starts_anywhere => Some(false),
+            exchangeable: match linear {
+                Some(_) => Some(0),
+                None if !starts_anywhere => Some(0),
                 // Points to start from are made around the prior's medians.
-                None => is_exchangeable(model, schema).filter(|exchangeable| {
-                    !exchangeable || prior_medians(model, schema, &traced.sites).is_ok()
-                }),
+                None => exchangeable_parts(model, schema)
+                    .map(|groups| groups.iter().map(Vec::len).sum())
+                    .filter(|&parts| parts == 0 || prior_medians(model, schema, &traced.sites).is_ok()),
             },
         })
     }

@@ -4,7 +4,9 @@ use super::privacy_plan::{CurvaturePlan, EarlyCurvature, PrivacyPlan, number};
 use super::settings::{Correction, FeatureNorms, Settings};
 use super::spending::{Drawn, MOST_PROPOSED, Sampler, Spending, fewest_steps};
 use crate::cost::deviation::Deviation;
-use crate::cost::pricing::{Pricing, choice_event, event};
+use crate::cost::pricing::{
+    Pricing, bounded_range_event, bounded_range_noise_multiplier, choice_event, event,
+};
 use crate::error::{Error, Result};
 use crate::objective::curvature::{CurvatureShape, OF_RECORDS};
 use crate::objective::gradients::Gradients;
@@ -16,7 +18,7 @@ use crate::wall::bound::clip::{ClipNorm, Clipping, LARGEST_CLIP_NORM};
 use crate::wall::bound::quantile::MOST_GROWTH;
 use crate::wall::bound::quantile::Quantile;
 use crate::wall::grid::{self, PrivacyNoise};
-use crate::wall::start::PriorStart;
+use crate::wall::start::{PriorStart, StartPlan};
 use dp_accountant::{Budget, Composition, Relation, calibrate_noise_multiplier};
 use dp_sampler::{MAX_RECORDS, Subsampling};
 
@@ -114,8 +116,8 @@ impl Settings {
                 }
             })
         };
-        let start_from_prior = survey.is_exchangeable == Some(true);
-        if survey.is_exchangeable.is_none() {
+        let start_from_prior = survey.exchangeable.is_some_and(|parts| parts > 0);
+        if survey.exchangeable.is_none() {
             reasons.push(
                 "start: where unconstrained values are 0; whether parts of the model are exchangeable and would stay equal there could not be tried. If it has \
                  components, units or states without an order, name a private start"
@@ -139,7 +141,7 @@ impl Settings {
             curvature: None,
             count: None,
             start_from_prior,
-            start_epsilon: None,
+            start: None,
             calibrated: None,
             before: self.before.clone(),
             whitened: self.whitened,
@@ -167,26 +169,23 @@ impl Settings {
                 most_steps,
                 (batches.deviation)(most_steps),
                 self.noise.deviation(),
-                self.start.is_some() || start_from_prior,
+                match start_from_prior {
+                    true => PriorStart::MOST_CHOICES,
+                    false => u64::from(self.start.is_some()),
+                },
             )?;
             let capped =
                 Budget { epsilon: most.less(budget).map_or(budget.epsilon, |left| left.epsilon), ..budget };
-            let prior = || (PriorStart::SHARE, None);
-            let named = self.start.as_ref().map(|start| (start.share, Some(start.candidates.len())));
-            if let Some((share, candidates)) = named.or_else(|| start_from_prior.then(prior)) {
-                let epsilon = share * capped.epsilon;
+            if let Some(start) = &self.start {
+                let epsilon = start.share * capped.epsilon;
                 beside.push(choice_event(epsilon)?, 1);
-                plan.start_epsilon = Some(epsilon);
-                let cost = format!("pure epsilon {} ({share} of the budget)", number(epsilon));
-                reasons.push(match candidates {
-                    Some(candidates) => {
-                        format!("start: one of {candidates} candidates by the exponential mechanism, {cost}")
-                    }
-                    None => format!(
-                        "start: parts of the model are exchangeable and would stay equal, so one of some hundred points from the prior is chosen by the exponential \
-                         mechanism, {cost}; name a start to save it"
-                    ),
-                });
+                plan.start = Some(StartPlan { epsilon, choices: 1, event: choice_event(epsilon)? });
+                reasons.push(format!(
+                    "start: one of {} candidates by the exponential mechanism, pure epsilon {} ({} of the budget)",
+                    start.candidates.len(),
+                    number(epsilon),
+                    start.share
+                ));
             }
             let rest = calibrate_noise_multiplier(&capped, |noise_multiplier| {
                 let mut all = beside.clone();
@@ -199,6 +198,20 @@ impl Settings {
                 || matches!(clipping, Clipping::Quantile(_) | Clipping::Adaptive);
             let counts = scaled && budget.relation == Relation::AddRemove && self.public_records.is_none();
             let counting = if counts { COUNT_SHARE } else { 0.0 };
+            let starting = if start_from_prior { PriorStart::SHARE } else { 0.0 };
+            if start_from_prior {
+                let choices = PriorStart::choices(survey.exchangeable.unwrap_or(0));
+                let noise_multiplier = rest.noise_multiplier * (choices as f64 / starting).sqrt();
+                let epsilon = bounded_range_noise_multiplier(budget.relation) / noise_multiplier;
+                let event = bounded_range_event(budget.relation, epsilon)?;
+                beside.push(event, choices);
+                plan.start = Some(StartPlan { epsilon, choices, event });
+                reasons.push(format!(
+                    "start: parts of the model are exchangeable and would stay equal, so one of some hundred points from the prior is chosen by the exponential \
+                     mechanism, and then parts are exchanged for others, {choices} choices of epsilon {} for {starting} of the budget; name a start to save it",
+                    number(epsilon)
+                ));
+            }
             if counts {
                 let noise_multiplier = rest.noise_multiplier / COUNT_SHARE.sqrt();
                 let count = CountRelease::new(noise_multiplier)?;
@@ -249,15 +262,15 @@ impl Settings {
                     beside.push(event(noise_multiplier, dp_accountant::Sampling::None)?, 1);
                 }
             }
-            let single = rest.noise_multiplier / (1.0 - share - counting).sqrt();
-            let choice = plan.start_epsilon.is_some();
+            let single = rest.noise_multiplier / (1.0 - share - counting - starting).sqrt();
+            let choices = plan.start.as_ref().map_or(0, |start| start.choices);
             let fewest = fewest_steps(clipping);
             // What was released before may have counted records, too.
             let before = self.before.iter().fold(0, |sum: u64, release| sum.saturating_add(release.count));
             let counts = counts || before > 0;
             let more = u64::from(plan.curvature.is_some_and(|curvature| curvature.early.is_some()));
             let spending =
-                Spending { budget, noise: self.noise, choice, counts, before, more, beside, single, fewest };
+                Spending { budget, noise: self.noise, choices, counts, before, more, beside, single, fewest };
             let (rate, steps) = self.rate_and_steps(sampler, &drawn, &spending, &mut reasons)?;
             let drawn = drawn(rate)?;
             plan.steps = steps;

@@ -2,7 +2,7 @@
 
 use crate::cost::charges::{Charges, Release};
 use crate::cost::deviation::Deviation;
-use crate::cost::pricing::{choice_event, event};
+use crate::cost::pricing::event;
 use crate::error::Result;
 use crate::objective::curvature::CurvatureShape;
 use crate::objective::draws::DrawScheme;
@@ -10,6 +10,7 @@ use crate::objective::gradients::Gradients;
 use crate::summaries::CountRelease;
 use crate::wall::bound::clip::{Clipping, LARGEST_CLIP_NORM};
 use crate::wall::grid::PrivacyNoise;
+use crate::wall::start::StartPlan;
 use dp_accountant::{Budget, Calibrated};
 use dp_sampler::Scheme;
 use std::fmt::Write;
@@ -101,8 +102,8 @@ pub struct PrivacyPlan {
     /// Whether the run starts at one of several points from the prior, because parts of the model are
     /// exchangeable and no start was named.
     pub start_from_prior: bool,
-    /// The ε of the private start, if there is one.
-    pub start_epsilon: Option<f64>,
+    /// What the private start costs, if there is one.
+    pub start: Option<StartPlan>,
     /// The noise multiplier of a step, and the ε of all releases together; `None` without privacy.
     pub calibrated: Option<Calibrated>,
     /// What was released before for the run's sake, which the budget and the statement cover, too.
@@ -128,8 +129,8 @@ impl PrivacyPlan {
     pub(crate) fn charges(&self) -> Result<Option<Charges>> {
         let Some((calibrated, budget)) = self.calibrated.zip(self.budget) else { return Ok(None) };
         let mut once = Vec::new();
-        if let Some(epsilon) = self.start_epsilon {
-            once.push(Release { what: "private start", event: choice_event(epsilon)?, count: 1 });
+        if let Some(StartPlan { event, choices, .. }) = self.start {
+            once.push(Release { what: "private start", event, count: choices });
         }
         if let Some(noise_multiplier) = self.count {
             let event = CountRelease::new(noise_multiplier)?.event();

@@ -43,8 +43,8 @@ pub(super) struct Drawn<'a> {
 pub(super) struct Spending {
     pub(super) budget: Budget,
     pub(super) noise: PrivacyNoise,
-    /// Whether a start is chosen.
-    pub(super) choice: bool,
+    /// How many choices a start is made of.
+    pub(super) choices: u64,
     /// Whether the number of records is released.
     pub(super) counts: bool,
     /// Releases before the run, with exact noise.
@@ -79,7 +79,7 @@ impl Spending {
         let before = self.before as f64 * PrivacyNoise::Exact.deviation();
         let (batches, releases) =
             ((drawn.deviation)(steps) + count + before, steps.saturating_add(self.more));
-        Deviation::of_run(releases, batches, self.noise.deviation(), self.choice)
+        Deviation::of_run(releases, batches, self.noise.deviation(), self.choices)
     }
 
     /// The noise that makes this many steps keep the budget, with what is not drawn exactly.

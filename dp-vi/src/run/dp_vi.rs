@@ -54,7 +54,7 @@ use std::path::PathBuf;
 /// | gradients | with respect to latent values; or to the guide's parameters, for comparison | [`gradients`](DpVi::gradients) |
 /// | noise | exact, on a grid; or in floating point, for comparison | [`noise`](DpVi::noise) |
 /// | posterior | corrected for the noise where there are weights, for 15 % of the budget | [`correction`](DpVi::correction) |
-/// | start | where unconstrained values are 0; for models with exchangeable parts one of some hundred points from the prior, chosen privately for 10 % of ε | [`initial_values`](DpVi::initial_values), [`private_start`](DpVi::private_start) |
+/// | start | where unconstrained values are 0; for models with exchangeable parts a point from the prior whose parts are exchanged for better ones, chosen privately for 15 % of the budget | [`initial_values`](DpVi::initial_values), [`private_start`](DpVi::private_start) |
 /// | optimiser | Adam at rate 0.05, held for half of the run and lowered; where `C` follows a quantile `0.05 √(300/T)` for `T` steps, lowered from the start | [`schedule`](DpVi::schedule), [`optimiser`](DpVi::optimiser) |
 /// | noise `σ` | what the budget leaves | |
 ///
@@ -253,7 +253,8 @@ impl<M, G, S> DpVi<M, G, S> {
     /// There the components of a mixture, or the units of a network, are equal, and a gradient would keep them
     /// so. Where a model has such exchangeable parts, and neither this nor a
     /// [private start](Self::private_start) is named, one of some hundred points from the prior is chosen by
-    /// how well they fit the records, privately and for a tenth of ε. The plan says so
+    /// how well they fit the records, and then its parts are exchanged for those of other points where they fit
+    /// better, privately and for 15 % of the budget. The plan says so
     /// ([`PrivacyPlan::start_from_prior`]). Records are not looked at to decide whether.
     #[must_use]
     pub fn initial_values(mut self, start: InitialValues) -> Self {

@@ -5,7 +5,7 @@ use super::checkpoint::described;
 use super::dp_vi::{AnyModel, Chosen, DpVi};
 use super::training::{CorrectionState, Early, Laplace, Training};
 use crate::cost::charges::Charges;
-use crate::cost::pricing::{choice_event, sampling_rate};
+use crate::cost::pricing::sampling_rate;
 use crate::error::{Error, Result};
 use crate::guides::guide::{Guide, GuideSite};
 use crate::objective::frontier::Estimator;
@@ -31,7 +31,7 @@ use crate::wall::curvature::CurvatureRelease;
 use crate::wall::gradient::PrivateGradient;
 use crate::wall::release::{NoisySum, Released};
 use crate::wall::sensitive::Sensitive;
-use crate::wall::start::PriorStart;
+use crate::wall::start::{PaidChoices, PriorStart};
 use crate::wall::steps::Steps;
 use crate::wall::unprotected::UnprotectedSum;
 use dp_accountant::{Receipt, Relation};
@@ -231,7 +231,8 @@ impl<'r, G: Guide, S: Subsampler> Prepared<'r, '_, G, S> {
         on_progress: Option<&mut Callback>,
     ) -> Result<(Training<'r, G, S>, Option<Receipt>)> {
         let mut take = |event| receipt.as_mut().and_then(|receipt| receipt.take(event, 1));
-        let start = self.plan.start_epsilon.map(choice_event).transpose()?.and_then(&mut take);
+        let choices = self.plan.start.iter().flat_map(|start| (0..start.choices).map(|_| start.event));
+        let start: Vec<Receipt> = choices.filter_map(&mut take).collect();
         let mut paid = |release: Option<CurvatureRelease>| -> Result<Option<(CurvatureRelease, Receipt)>> {
             let Some(release) = release else { return Ok(None) };
             let receipt = take(release.event()?);
@@ -351,10 +352,10 @@ impl<'r, G: Guide, S: Subsampler> Prepared<'r, '_, G, S> {
     }
 
     /// Chooses where to start, and builds the programs anew for it.
-    fn choose_start(&mut self, receipt: Option<Receipt>, number: f64, seed: &Seed) -> Result<()> {
-        let private = match (receipt, self.plan.start_epsilon, self.plan.budget) {
-            (Some(receipt), Some(epsilon), Some(budget)) => Some((receipt, epsilon, budget.relation)),
-            (None, None, None) => None,
+    fn choose_start(&mut self, receipts: Vec<Receipt>, number: f64, seed: &Seed) -> Result<()> {
+        let private = match (self.plan.start, self.plan.budget) {
+            (Some(plan), Some(budget)) => Some(PaidChoices::new(receipts, plan, budget.relation)),
+            (None, None) => None,
             _ => return Err(Error::NotPaid { paid: 0 }),
         };
         let chosen = match &self.settings.start {

@@ -3,10 +3,11 @@
 use super::Summaries;
 use super::grid::{self, BITS, Unit};
 use super::tables::{difference, unit};
+use crate::cost::pricing::{bounded_range_event, bounded_range_noise_multiplier};
 use crate::error::{Error, Result};
 use crate::wall::categories::{Categories, Distances};
 use crate::wall::sensitive::Sensitive;
-use dp_accountant::{Composition, Event, Mechanism, Purse, Receipt, Relation, Sampling};
+use dp_accountant::{Composition, Event, Purse, Receipt, Relation};
 use dp_sampler::{ExponentialChoice, Purpose, RoundedGaussianNoise, Seed};
 
 /// Noisy counts of all combinations of some columns' values.
@@ -156,17 +157,13 @@ impl<'r> Marginals<'r> {
     /// # Errors
     /// [`Error::OutOfRange`] unless ε is between 1e-6 and 64.
     pub fn choice_event(relation: Relation, epsilon: f64) -> Result<Event> {
-        dominating(slope(epsilon, relation)?.1, relation)
+        Ok(bounded_range_event(relation, slope(epsilon, relation)?.1)?)
     }
 
     /// The noise multiplier of a [choice's event](Self::choice_event) at an ε of 1; at others it is this over ε.
     #[must_use]
     pub fn choice_noise_multiplier(relation: Relation) -> f64 {
-        let apart = match relation {
-            Relation::AddRemove => 1.0,
-            Relation::ReplaceOne => 2.0,
-        };
-        apart * 4.0 / std::f64::consts::TAU.sqrt()
+        bounded_range_noise_multiplier(relation)
     }
 
     /// Debits everything that is going to be released, under the relation of the ledger's budget.
@@ -262,7 +259,7 @@ impl<'r> Marginals<'r> {
             .map(|(&number, penalty)| (number, u128::from(most - penalty)))
             .collect();
         let ((slope, bits), exact) = slope(epsilon, relation)?;
-        let event = dominating(exact, relation)?;
+        let event = bounded_range_event(relation, exact)?;
         let streams = self.seed.streams(Purpose::Custom("choice of a marginal"));
         let choice = ExponentialChoice::from_streams(streams, slope, bits)?;
         let (receipt, number) = self.take(event)?;
@@ -285,13 +282,6 @@ impl<'r> Marginals<'r> {
 /// A count from 0 to 10¹² in units.
 fn in_units(count: f64) -> u64 {
     (count * Distances::UNITS as f64).round() as u64
-}
-
-/// The Gaussian mechanism that is at least as revealing as any of bounded range ε.
-fn dominating(epsilon: f64, relation: Relation) -> Result<Event> {
-    // A part in 10¹² below the exact quotient, for rounding.
-    let noise_multiplier = Marginals::choice_noise_multiplier(relation) / epsilon * (1.0 - 1e-12);
-    Ok(Event::new(Mechanism::Gaussian { noise_multiplier }, Sampling::None)?)
 }
 
 /// The slope for this ε as a numerator and an exponent of the denominator, and the ε that it gives exactly:

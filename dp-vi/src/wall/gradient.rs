@@ -268,7 +268,7 @@ impl<'r, S: Subsampler> PrivateGradient<'r, S> {
             ));
         }
         // Refuses what nothing is proven of.
-        Deviation::of_run(releases, self.deviation(releases), 0.0, false)?;
+        Deviation::of_run(releases, self.deviation(releases), 0.0, 0)?;
         let (event, pricing) =
             (self.event()?, Pricing::permitted(purse.ledger().budget().relation, &self.scheme())?);
         // What is paid for always ends with an epoch, where there are any.

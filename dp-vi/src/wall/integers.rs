@@ -128,10 +128,18 @@ impl Utilities {
     pub(crate) fn choose(
         self,
         (receipt, event): (Receipt, Event),
-        choice: &ExponentialChoice,
+        (choice, number): (&ExponentialChoice, u64),
     ) -> Result<usize> {
         require(receipt, event)?;
-        Ok(choice.draw(0, &self.0)?)
+        Ok(choice.draw(number, &self.0)?)
+    }
+
+    /// With the last candidate standing in the list this many times.
+    pub(crate) fn with_last_repeated(mut self, times: usize) -> Self {
+        if let Some(&last) = self.0.last() {
+            self.0.extend(std::iter::repeat_n(last, times.saturating_sub(1)));
+        }
+        self
     }
 
     /// The best candidate. **Not private.**

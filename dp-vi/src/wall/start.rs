@@ -1,15 +1,15 @@
 //! A private choice of where to start, for likelihoods with several optima.
 
 use super::integers::Utilities;
-use crate::cost::pricing::choice_event;
 use crate::error::{Error, Result};
 use crate::guides::guide::GuideSite;
-use crate::objective::initial::{prior_candidates, unconstrained};
+use crate::objective::exchangeable::{Part, exchangeable_parts};
+use crate::objective::initial::{PriorPoints, unconstrained};
 use crate::objective::traced::Traced;
 use crate::wall::sensitive::Sensitive;
-use dp_accountant::{Receipt, Relation};
+use dp_accountant::{Event, Receipt, Relation};
 use dp_sampler::rand_core::Rng;
-use dp_sampler::{ExponentialChoice, Purpose, Seed};
+use dp_sampler::{ExponentialChoice, Purpose, Seed, Streams};
 use ndarray::ArrayD;
 use ppl_core::{ExecutionPlan, Graph, Model, Program, Records, Unconstrained};
 use std::collections::BTreeMap;
@@ -78,17 +78,17 @@ impl PrivateStart {
         Ok(())
     }
 
-    /// Makes the choice: unconstrained values by site. Private, with a receipt for its event, ε and the
-    /// relation; without, nothing is private and the best candidate is taken.
+    /// Makes the choice: unconstrained values by site. Without what was paid nothing is private, and the best candidate
+    /// is taken.
     pub(crate) fn choose(
         &self,
         model: &dyn Model,
         records: &Sensitive<Records>,
-        private: Option<(Receipt, f64, Relation)>,
+        mut private: Option<PaidChoices>,
         seed: &Seed,
     ) -> Result<Values> {
         let (utilities, mut values) = self.utilities(model, records)?;
-        Ok(values.swap_remove(pick(utilities, private, seed)?))
+        Ok(values.swap_remove(pick(utilities, private.as_mut(), seed)?))
     }
 
     /// The candidates' unconstrained values.
@@ -144,17 +144,55 @@ fn slope(epsilon: f64, relation: Relation) -> u64 {
     (slope * UNIT) as u64
 }
 
-/// The place of the candidate that is chosen: privately, with a receipt for the event, ε and the relation;
-/// without, nothing is private and the best one is taken.
-fn pick(utilities: Utilities, private: Option<(Receipt, f64, Relation)>, seed: &Seed) -> Result<usize> {
-    let Some((receipt, epsilon, relation)) = private else { return Ok(utilities.best()) };
-    let slope = slope(epsilon, relation);
-    let streams = seed.streams(Purpose::Custom("private start"));
-    let choice = ExponentialChoice::from_streams(streams, slope, 2 * UNIT_BITS)?;
-    utilities.choose((receipt, choice_event(epsilon)?), &choice)
+/// The choices that a private start is made of.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct StartPlan {
+    /// The ε of each choice: probabilities on neighbours are within `e^ε` of each other.
+    pub epsilon: f64,
+    /// How many choices there are.
+    pub choices: u64,
+    /// What each is paid for as. Where the start was named this is any mechanism of that ε; where it is from the prior, a
+    /// Gaussian mechanism that costs no less than an exponential mechanism of that ε and whose noise adds up with that of
+    /// the steps.
+    pub event: Event,
 }
 
-/// A start among points from the prior, for models with exchangeable parts: the default where none was named.
+/// Choices that were paid for and are yet to be made.
+pub(crate) struct PaidChoices {
+    receipts: std::vec::IntoIter<Receipt>,
+    plan: StartPlan,
+    relation: Relation,
+    /// The number of the next one, which chooses its random words.
+    next: u64,
+}
+
+impl PaidChoices {
+    /// With a receipt for each choice of the plan.
+    pub(crate) fn new(receipts: Vec<Receipt>, plan: StartPlan, relation: Relation) -> Self {
+        Self { receipts: receipts.into_iter(), plan, relation, next: 0 }
+    }
+}
+
+/// The place of the candidate that is chosen: privately, for the next choice that was paid for; without, nothing is
+/// private and the best one is taken.
+fn pick(utilities: Utilities, private: Option<&mut PaidChoices>, seed: &Seed) -> Result<usize> {
+    let Some(paid) = private else { return Ok(utilities.best()) };
+    let receipt = paid.receipts.next().ok_or(Error::NotPaid { paid: paid.next })?;
+    let number = paid.next;
+    paid.next += 1;
+    let streams = seed.streams(Purpose::Custom("private start"));
+    let choice =
+        ExponentialChoice::from_streams(streams, slope(paid.plan.epsilon, paid.relation), 2 * UNIT_BITS)?;
+    utilities.choose((receipt, paid.plan.event), (&choice, number))
+}
+
+/// A start made of points from the prior, for models with exchangeable parts: the default where none was named.
+///
+/// One of some hundred points is chosen, and then, several times, the point that was chosen so far or one that differs
+/// from it in a part, which is that of another point from the prior, or beside a part that the point has already. A point
+/// at random seldom has a component at each of several clusters (of four that are equally likely to be met, one in ten
+/// has); one by one they are found.
 ///
 /// ```text
 /// u_c = Σ_i max(0, 1 − (max_c' ln p(x_i | c') − ln p(x_i | c))/5)        over the records of a sample
@@ -164,15 +202,24 @@ fn pick(utilities: Utilities, private: Option<(Receipt, f64, Relation)>, seed: &
 /// known, and units of the records do not matter.
 ///
 /// # Privacy
-/// As for [`PrivateStart`]: each record's term is in [0, 1] and depends on that record and the candidates,
-/// which are the same for all data. Whether a record is in the sample depends on a random word of its own,
-/// independent of all others and equally distributed for all: given which of the other records are in the
-/// sample, a further one changes no other's term, wherever in the table it stands.
+/// As for [`PrivateStart`]: each record's term is in [0, 1] and depends on that record and the candidates, which are the
+/// same for all data or follow from what was chosen before. Whether a record is in the sample depends on a random word of
+/// its own, independent of all others and equally distributed for all: given which of the other records are in the
+/// sample, a further one changes no other's term, wherever in the table it stands. That the point so far counts as often
+/// as all others together is a public weight, the same for all data.
+///
+/// A further record raises logarithms of weights by something in `[0, s]`, so those of probabilities change by numbers
+/// within an interval of length `s`; replacing one, within one of length `2s`. Each choice is of bounded range, and paid
+/// for as [`bounded_range_event`](crate::cost::pricing::bounded_range_event).
 pub(crate) struct PriorStart;
 
 impl PriorStart {
-    /// The share of the budget's ε that is spent on the choice.
-    pub(crate) const SHARE: f64 = 0.1;
+    /// The share of the budget that is spent on the choices: about what a single choice of a tenth of ε costs that is paid
+    /// for as any mechanism of that ε. On nine made-up tables of three to five clusters .1 and .25 did about as well.
+    pub(crate) const SHARE: f64 = 0.15;
+
+    /// Most choices.
+    pub(crate) const MOST_CHOICES: u64 = 9;
 
     /// Log-likelihood by which a candidate may fall short before it counts as worth nothing for a record. On
     /// mixtures of Gaussians 3 and 5 lead to better fits than 2, 10 and 20.
@@ -184,43 +231,125 @@ impl PriorStart {
     /// Most elements of values that all comparisons of one candidate use, which take some ten seconds for all.
     const MOST_WORK: f64 = 5e6;
 
-    /// Makes the choice, given about how many records there are.
+    /// Points that differ in one part, about. With twice as many, or more choices than there are parts, fits of the same
+    /// tables were no better.
+    const EXCHANGED: usize = 60;
+
+    /// One in how many of these parts is that of another point, and not beside a part that there is. With one in two, or
+    /// none beside, fewer clusters were found.
+    const OF_PRIOR: usize = 3;
+
+    /// How many choices a start of a model with so many parts is made of.
+    pub(crate) fn choices(parts: usize) -> u64 {
+        (1 + parts as u64).min(Self::MOST_CHOICES)
+    }
+
+    /// Makes the choices, given about how many records there are.
     pub(crate) fn choose(
         model: &dyn Model,
         records: &Sensitive<Records>,
         number: f64,
-        private: Option<(Receipt, f64, Relation)>,
+        mut private: Option<PaidChoices>,
         seed: &Seed,
     ) -> Result<Values> {
-        let (utilities, mut candidates) = Self::utilities(model, records, number, seed)?;
-        Ok(candidates.swap_remove(pick(utilities, private, seed)?))
-    }
-
-    fn utilities(
-        model: &dyn Model,
-        records: &Sensitive<Records>,
-        number: f64,
-        seed: &Seed,
-    ) -> Result<(Utilities, Vec<Values>)> {
+        let groups = exchangeable_parts(model, records.schema()).unwrap_or_default();
+        let parts: Vec<(&Vec<Part>, &Part)> =
+            groups.iter().flat_map(|group| group.iter().map(move |part| (group, part))).collect();
         let graph = Graph::new();
         let traced = Traced::new(model, &graph, records.schema())?;
-        let candidates = prior_candidates(model, records.schema(), &traced.sites)?;
-        let mut program = ExecutionPlan::<f64>::new(&Program::new(&graph, &[traced.log_likelihood])?);
-        let set = |candidate: &Values, program: &mut _| put(candidate, &traced.sites, program);
-        let streams = seed.streams(Purpose::Custom("records to choose a start by"));
-        // A share of one or more takes all of them.
-        let elements = traced.frontier_elements() as f64;
-        let share = Self::COMPARED.min(Self::MOST_WORK / elements) / number.max(1.0);
-        let threshold = (share * 2f64.powi(64)) as u64;
-        let chosen = |place: u64| share >= 1.0 || streams.at(place).next_u64() < threshold;
-        let units = |shortfall: f64| Self::units(shortfall);
-        let utilities = Utilities::of_shortfalls(&mut program, records, &candidates, set, chosen, units)?;
-        Ok((utilities, candidates))
+        let mut comparison = Comparison::new(&traced, records, number, seed)?;
+        let exchanges = match &private {
+            Some(paid) => paid.plan.choices.saturating_sub(1),
+            None => Self::choices(parts.len()) - 1,
+        };
+        let exchanges = if parts.is_empty() { 0 } else { exchanges };
+        // So many points for each part that all are served alike, and for more parts than points for one after the other.
+        let each = (Self::EXCHANGED / parts.len().max(1)).max(1);
+        let count = (each * parts.len()).min(Self::EXCHANGED);
+        let points = PriorPoints::new(model, records.schema(), &traced.sites, count * exchanges as usize)?;
+        let mut candidates = points.first()?;
+        let mut chosen = pick(comparison.utilities(&candidates)?, private.as_mut(), seed)?;
+        let words = seed.streams(Purpose::Custom("parts to exchange"));
+        let mut draws = points.candidates()..;
+        let mut part = parts.iter().cycle();
+        for _ in 0..exchanges {
+            let current = candidates.swap_remove(chosen);
+            candidates.clear();
+            for (&(group, part), draw) in part.by_ref().take(count).zip(draws.by_ref()) {
+                let mut words = words.at(draw as u64);
+                let mut below = |bound: usize| (words.next_u64() % bound as u64) as usize;
+                let level = below(points.levels());
+                let near = &group[below(group.len())];
+                // One of the prior, or one beside a part that there is: where one is, there may be others.
+                candidates.push(match below(Self::OF_PRIOR) {
+                    0 => exchanged(&current, part, &points.point(draw, level)?, None),
+                    _ => exchanged(&current, part, &points.distance(draw, level)?, Some(near)),
+                });
+            }
+            candidates.push(current);
+            let utilities = comparison.utilities(&candidates)?.with_last_repeated(count);
+            chosen = pick(utilities, private.as_mut(), seed)?.min(count);
+        }
+        Ok(candidates.swap_remove(chosen))
     }
 
     /// A record's term in units, from 0 to 2³²; 0 for NaN.
     fn units(shortfall: f64) -> u64 {
         ((1.0 - shortfall / Self::SHORTFALL).clamp(0.0, 1.0) * UNIT) as u64
+    }
+}
+
+/// The values of a point whose part is that of another one, or as far from the point's part `near` as the other says.
+fn exchanged(point: &Values, part: &Part, other: &Values, near: Option<&Part>) -> Values {
+    let mut exchanged = point.clone();
+    let of = |values: &Values, site: &str, place: usize| {
+        values.get(site).and_then(|values| values.as_slice()?.get(place).copied())
+    };
+    for (index, (site, places)) in part.iter().enumerate() {
+        let Some(values) = exchanged.get_mut(site).and_then(|values| values.as_slice_mut()) else { continue };
+        for (k, &place) in places.iter().enumerate() {
+            let from = near.map_or(Some(0.0), |near| of(point, &near[index].0, near[index].1[k]));
+            if let Some((from, more)) = from.zip(of(other, site, place)) {
+                values[place] = from + more;
+            }
+        }
+    }
+    exchanged
+}
+
+/// What compares candidates by the records of a sample.
+struct Comparison<'a> {
+    program: ExecutionPlan<f64>,
+    sites: &'a [GuideSite],
+    records: &'a Sensitive<Records>,
+    /// Of each record's 64 random bits, as a number: below which it is in the sample. All are where it is 1 or more.
+    share: f64,
+    streams: Streams,
+}
+
+impl<'a> Comparison<'a> {
+    fn new(
+        traced: &'a Traced<'_>,
+        records: &'a Sensitive<Records>,
+        number: f64,
+        seed: &Seed,
+    ) -> Result<Self> {
+        let program = ExecutionPlan::<f64>::new(&Program::new(
+            traced.log_likelihood.graph(),
+            &[traced.log_likelihood],
+        )?);
+        let elements = traced.frontier_elements() as f64;
+        let share = PriorStart::COMPARED.min(PriorStart::MOST_WORK / elements) / number.max(1.0);
+        let streams = seed.streams(Purpose::Custom("records to choose a start by"));
+        Ok(Self { program, sites: &traced.sites, records, share, streams })
+    }
+
+    fn utilities(&mut self, candidates: &[Values]) -> Result<Utilities> {
+        let Self { program, sites, records, share, streams } = self;
+        let threshold = (*share * 2f64.powi(64)) as u64;
+        let chosen = |place: u64| *share >= 1.0 || streams.at(place).next_u64() < threshold;
+        let set = |candidate: &Values, program: &mut _| put(candidate, sites, program);
+        Utilities::of_shortfalls(program, records, candidates, set, chosen, PriorStart::units)
     }
 }
 
@@ -233,10 +362,12 @@ const UNIT: f64 = (1_u64 << UNIT_BITS) as f64;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cost::pricing::bounded_range_event;
     use crate::wall::integers::each_alone;
+    use dp_accountant::{Accountant, Budget, Composition, Ledger};
     use ndarray::{Array2, arr1};
     use ppl_core::{Column, Ctx, Distribution};
-    use ppl_distributions::{Bernoulli, Normal};
+    use ppl_distributions::{Bernoulli, Combine, MixtureSameFamily, Normal};
     use proptest::prelude::*;
 
     fn start(range: (f64, f64)) -> PrivateStart {
@@ -343,6 +474,15 @@ mod tests {
         Sensitive::new(Records::from_columns([("y", y)]).unwrap())
     }
 
+    /// Those of the points that a start from the prior begins with.
+    fn utilities(rows: &[usize], number: f64, seed: &Seed) -> Vec<u128> {
+        let (records, graph) = (points(rows), Graph::new());
+        let traced = Traced::new(&mixture, &graph, records.schema()).unwrap();
+        let points = PriorPoints::new(&mixture, records.schema(), &traced.sites, 0).unwrap();
+        let candidates = points.first().unwrap();
+        Comparison::new(&traced, &records, number, seed).unwrap().utilities(&candidates).unwrap().exact()
+    }
+
     /// As above, for the start from the prior: without the record each utility is less by that record's own
     /// integer, whether other records are taken into the sample or not.
     #[test]
@@ -350,9 +490,7 @@ mod tests {
         let seed = Seed::for_tests(3);
         // 5,000 records and more are in several blocks.
         for (count, number) in [(40, 40.0), (40, 1e9), (5_000, 5_000.0)] {
-            let of = |rows: &[usize]| {
-                PriorStart::utilities(&mixture, &points(rows), number, &seed).unwrap().0.exact()
-            };
+            let of = |rows: &[usize]| utilities(rows, number, &seed);
             let all: Vec<usize> = (0..count).collect();
             let (whole, without) = (of(&all), of(&all[..count - 1]));
             let mut alone = vec![of(&all[count - 1..])];
@@ -363,7 +501,7 @@ mod tests {
             assert!(differences.iter().all(|&difference| difference <= 1 << UNIT_BITS));
         }
         // A sample of 20,000 of 10^9 is none of 40; of 40 it is all of them.
-        let none = PriorStart::utilities(&mixture, &points(&[0, 1]), 1e18, &seed).unwrap().0.exact();
+        let none = utilities(&[0, 1], 1e18, &seed);
         assert!(none.iter().all(|&utility| utility == 0));
     }
 
@@ -374,6 +512,93 @@ mod tests {
         let chosen = PriorStart::choose(&mixture, &points(&all), 0.0, None, &Seed::for_tests(1)).unwrap();
         for cluster in [-6.0, 0.0, 6.0] {
             assert!(chosen["locs"].iter().any(|loc| (loc - cluster).abs() < 2.5), "{:?}", chosen["locs"]);
+        }
+    }
+
+    /// Receipts of a start of this model and budget, and the plan that they are for.
+    fn paid(epsilon: f64, choices: u64, relation: Relation) -> PaidChoices {
+        let event = bounded_range_event(relation, epsilon).unwrap();
+        let budget = Budget { epsilon: 50.0, delta: 1e-5, relation };
+        let mut ledger = Ledger::new(budget).unwrap();
+        let receipts = (0..choices).map(|_| ledger.debit(event, 1).unwrap()).collect();
+        PaidChoices::new(receipts, StartPlan { epsilon, choices, event }, relation)
+    }
+
+    /// Five clusters, of which points from the prior hardly ever have all: each gets a centre by exchanging parts, with a
+    /// budget and without.
+    #[test]
+    fn each_cluster_gets_a_component() {
+        fn five(ctx: &mut Ctx) -> ppl_core::Result<()> {
+            let locs = ctx.sample("locs", Normal::new(0.0, 10.0).iid([5, 2]))?;
+            ctx.each_record(|ctx, record| {
+                let fifths = ctx.graph().constant(0.2).broadcast_to([5]);
+                let law = MixtureSameFamily::new(
+                    ppl_distributions::Categorical::from_probs(fifths),
+                    Normal::new(locs, ctx.graph().constant(1.0).broadcast_to([5, 2])).independent(1),
+                );
+                ctx.observe("y", law, record.get("y")?)
+            })
+        }
+        let centres = [[-6.0, -6.0], [6.0, -6.0], [-6.0, 6.0], [6.0, 6.0], [0.0, 0.0]];
+        let y =
+            Array2::from_shape_fn((1000, 2), |(i, j)| centres[i % 5][j] + (i as f64 * 0.7 + j as f64).sin());
+        let records = Sensitive::new(Records::from_columns([("y", Column::from(y))]).unwrap());
+        // 200 records of a cluster, of which a component that is far away explains none: ε of 0.3 is e⁶⁰ for them.
+        for private in [None, Some(paid(0.3, 9, Relation::AddRemove))] {
+            let chosen = PriorStart::choose(&five, &records, 1000.0, private, &Seed::for_tests(2)).unwrap();
+            for centre in centres {
+                let near = |k: usize| {
+                    let apart = |j: usize| chosen["locs"][[k, j]] - centre[j];
+                    apart(0).hypot(apart(1)) < 4.0
+                };
+                assert!((0..5).any(near), "{centre:?}: {:?}", chosen["locs"]);
+            }
+        }
+    }
+
+    /// Each choice has random words and a receipt of its own, and there are no more than were paid for.
+    #[test]
+    fn choices_are_independent_and_paid_for() {
+        let mut paid = paid(0.5, 3, Relation::AddRemove);
+        let (records, seed) = (points(&[]), Seed::for_tests(1));
+        let graph = Graph::new();
+        let traced = Traced::new(&mixture, &graph, records.schema()).unwrap();
+        let mut comparison = Comparison::new(&traced, &records, 1.0, &seed).unwrap();
+        // Without records all candidates are alike: two choices of a thousand agree with probability 1/1000.
+        let candidates = vec![Values::new(); 1000];
+        let mut choose = || pick(comparison.utilities(&candidates).unwrap(), Some(&mut paid), &seed);
+        let chosen = [(); 3].map(|()| choose().unwrap());
+        assert!(chosen[0] != chosen[1] && chosen[1] != chosen[2] && chosen[0] != chosen[2], "{chosen:?}");
+        assert!(matches!(choose(), Err(Error::NotPaid { paid: 3 })));
+    }
+
+    proptest! {
+        /// Of bounded range: with the utilities of any records and what any record adds, or replaces, the choice's δ is at
+        /// most that of the Gaussian mechanism it is paid for as.
+        #[test]
+        fn a_choice_costs_at_most_its_gaussian(
+            candidates in proptest::collection::vec((0.0..30.0_f64, 0.0..=1.0_f64, 0.0..=1.0_f64), 2..7),
+            epsilon in prop_oneof![0.01..0.3_f64, 0.3..4.0_f64],
+            replaces in any::<bool>(),
+        ) {
+            let relation = if replaces { Relation::ReplaceOne } else { Relation::AddRemove };
+            let s = slope(epsilon, relation) as f64 / UNIT;
+            let law = |utilities: Vec<f64>| {
+                let weights: Vec<f64> = utilities.iter().map(|u| (s * u).exp()).collect();
+                let sum: f64 = weights.iter().sum();
+                weights.into_iter().map(|weight| weight / sum).collect::<Vec<_>>()
+            };
+            let one = law(candidates.iter().map(|(u, added, _)| u + added).collect());
+            let other = law(candidates.iter().map(|(u, _, added)| if replaces { u + added } else { *u }).collect());
+            let gaussian = Accountant::new(relation)
+                .with(&Composition::single(bounded_range_event(relation, epsilon).unwrap(), 1));
+            for a in [0.0, 0.2, 0.5, 0.8].map(|share| share * epsilon) {
+                let bound = gaussian.delta(a).unwrap().upper;
+                for (p, q) in [(&one, &other), (&other, &one)] {
+                    let delta: f64 = p.iter().zip(q).map(|(p, q)| (p - a.exp() * q).max(0.0)).sum();
+                    prop_assert!(delta <= bound * (1.0 + 1e-9) + 1e-15, "{} {} {}", a, delta, bound);
+                }
+            }
         }
     }
 

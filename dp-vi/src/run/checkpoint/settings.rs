@@ -68,7 +68,10 @@ fn describe(
     match &settings.start {
         // Where it led to follows from records and seed.
         Some(start) => writeln!(f, "private start: {}", start_bits(start))?,
-        None if plan.start_from_prior => writeln!(f, "private start: from the prior")?,
+        None if plan.start_from_prior => {
+            let choices = plan.start.map_or(0, |start| start.choices);
+            writeln!(f, "private start: from the prior, {choices} choices")?;
+        }
         None => writeln!(f, "{FIRST}: {:016x}", hash(shared.initial.iter().copied()))?,
     }
     writeln!(f, "optimiser: {}", optimiser.escape_debug())?;

@@ -18,7 +18,8 @@ use crate::wall::curvature::CurvatureRelease;
 use crate::wall::gradient::PrivateGradient;
 use crate::wall::grid::PrivacyNoise;
 use crate::wall::sensitive::Sensitive;
-use crate::{PrivateStart, RecordWeights};
+use crate::wall::start::PaidChoices;
+use crate::{PrivateStart, RecordWeights, StartPlan};
 use dp_accountant::{Accountant, Budget, Certified, Ledger, Relation, Sampling};
 use dp_sampler::{FullBatch, Poisson, Seed, Subsampling};
 use ndarray::{Array1, Array2};
@@ -285,7 +286,9 @@ fn a_private_start_costs_what_is_claimed() {
             let seed = Seed::for_tests(seed * 1_000_000 + k);
             let mut ledger = Ledger::new(Budget { epsilon: 2.0, delta: 1e-5, relation }).unwrap();
             let receipt = ledger.debit(choice_event(epsilon).unwrap(), 1).unwrap();
-            let chosen = start.choose(&model, &records, Some((receipt, epsilon, relation)), &seed).unwrap();
+            let plan = StartPlan { epsilon, choices: 1, event: choice_event(epsilon).unwrap() };
+            let paid = PaidChoices::new(vec![receipt], plan, relation);
+            let chosen = start.choose(&model, &records, Some(paid), &seed).unwrap();
             *counts.entry(chosen["m"][[]].round() as i64).or_insert(0.0) += 1.0 / n as f64;
         }
         [0, 3, 50].map(|m| counts.get(&m).copied().unwrap_or(0.0))
