@@ -3,12 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use dp_vi::FeatureNorms;
-use ndarray::{Array1, Array2, ArrayView2, Axis};
+use ndarray::{Array1, Array2, Axis};
+use rayon::prelude::*;
 
 use crate::bounds::{Bound, Bounds, toml_key};
 use crate::condition::Condition;
 use crate::error::quoted;
-use crate::table::Table;
+use crate::formula::matrix::{BLOCK, rows_of};
+use crate::split::Split;
+use crate::table::{Cell, Table};
 use crate::{Error, Result};
 
 /// Most categories that a text column without a list may have.
@@ -203,33 +206,7 @@ impl Design {
         chosen: Option<&[String]>,
         intercept: Intercept,
     ) -> Result<Self> {
-        bounds.check_columns(table)?;
-        let columns = feature_columns(table, condition, chosen)?;
-        let labels = labels(table, condition)?;
-        let mut matrix = Columns { rows: table.len(), values: Vec::new(), coefficients: Vec::new() };
-        let mut notes = Vec::new();
-        if intercept == Intercept::Included {
-            matrix.push("(intercept)".into(), Meaning::Intercept, std::iter::repeat_n(1.0, table.len()));
-        }
-        for column in columns {
-            match bounds.get(column) {
-                Some(Bound::Range { low, high }) => push_scaled(&mut matrix, table, column, *low, *high)?,
-                Some(Bound::Categories(categories)) => {
-                    push_indicators(&mut matrix, table, column, categories)?
-                }
-                None => {
-                    let categories = inferred_categories(table, bounds, column)?;
-                    push_indicators(&mut matrix, table, column, &categories)?;
-                    notes.push(format!(
-                        "the {} categories of column {} were read from the records",
-                        categories.len(),
-                        quoted(column)
-                    ));
-                }
-            }
-        }
-        let (features, coefficients) = matrix.finish()?;
-        Ok(Self { features, labels, coefficients, notes })
+        Columns::read(table, bounds, condition, chosen, intercept)?.finish()
     }
 
     /// The design matrix: records × coefficients.
@@ -311,7 +288,7 @@ impl Design {
     /// # Errors
     ///
     /// [`Error::Length`] for an index that is not below the number of records.
-    pub fn select(&self, records: &[usize]) -> Result<(Array2<f64>, Array1<f64>)> {
+    pub fn select(&self, records: &[usize]) -> Result<Labelled> {
         let rows = self.labels.len();
         if let Some(&found) = records.iter().find(|&&record| record >= rows) {
             return Err(Error::Length {
@@ -320,7 +297,25 @@ impl Design {
                 expected: rows,
             });
         }
-        Ok((self.features.select(Axis(0), records), self.labels.select(Axis(0), records)))
+        Ok((rows_of(self.features.view(), records), self.labels.select(Axis(0), records)))
+    }
+
+    /// Takes the records out and parts them: the matrices and labels of training and of test records. What the
+    /// columns of the matrix hold stays.
+    ///
+    /// # Errors
+    ///
+    /// As [`select`](Self::select).
+    pub(crate) fn take(&mut self, parts: &Split) -> Result<(Labelled, Labelled)> {
+        let test = self.select(&parts.test)?;
+        let nothing = (Array2::zeros((0, self.coefficients.len())), Array1::zeros(0));
+        // Where none are tested nothing is copied.
+        let train = match parts.test.is_empty() && parts.train.len() == self.labels.len() {
+            true => (std::mem::take(&mut self.features), std::mem::take(&mut self.labels)),
+            false => self.select(&parts.train)?,
+        };
+        (self.features, self.labels) = nothing;
+        Ok((train, test))
     }
 
     /// Weights of the scaled columns as constant and slopes in the file's own units.
@@ -356,31 +351,133 @@ impl Design {
     }
 }
 
-/// The matrix while it grows, one column after another.
-struct Columns {
-    rows: usize,
-    values: Vec<f64>,
-    coefficients: Vec<Coefficient>,
+/// A matrix of features, and a label for each of its rows.
+pub type Labelled = (Array2<f64>, Array1<f64>);
+
+/// A column of a design matrix and its numbers.
+type Filled = (Coefficient, Vec<f64>);
+
+/// What is read of a table, column by column: a matrix takes as much memory again, and the table is not needed any more
+/// when it is made.
+pub(crate) struct Columns {
+    columns: Vec<Filled>,
+    labels: Array1<f64>,
+    notes: Vec<String>,
 }
 
 impl Columns {
-    fn push(&mut self, name: String, meaning: Meaning, values: impl Iterator<Item = f64>) {
-        self.values.extend(values);
-        self.coefficients.push(Coefficient { name, meaning });
+    /// As [`Design::new`].
+    pub(crate) fn read(
+        table: &Table,
+        bounds: &Bounds,
+        condition: &Condition,
+        chosen: Option<&[String]>,
+        intercept: Intercept,
+    ) -> Result<Self> {
+        bounds.check_columns(table)?;
+        let columns = feature_columns(table, condition, chosen)?;
+        let labels = labels(table, condition)?;
+        let mut read = Self { columns: Vec::new(), labels, notes: Vec::new() };
+        if intercept == Intercept::Included {
+            let one = Coefficient { name: "(intercept)".into(), meaning: Meaning::Intercept };
+            read.columns.push((one, vec![1.0; table.len()]));
+        }
+        let readers = columns.iter().map(|column| (*column, Reader::new(table, bounds, column)));
+        // In their order, so that of several mistakes the first is told.
+        for reader in table.read_columns(readers.collect(), Reader::take)? {
+            reader?.finish(&mut read);
+        }
+        Ok(read)
     }
 
-    fn finish(self) -> Result<(Array2<f64>, Vec<Coefficient>)> {
+    /// The design, record by record in memory, as the columns of a batch are gathered.
+    pub(crate) fn finish(self) -> Result<Design> {
+        let Self { columns, labels, notes } = self;
         let mut names = HashSet::new();
-        if let Some(twice) = self.coefficients.iter().find(|coefficient| !names.insert(&coefficient.name)) {
+        if let Some((twice, _)) = columns.iter().find(|(coefficient, _)| !names.insert(&coefficient.name)) {
             return Err(Error::DuplicateCoefficient { name: twice.name.clone() });
         }
-        let (found, expected) = (self.values.len(), self.rows * self.coefficients.len());
+        let (rows, width) = (labels.len(), columns.len());
+        let mut features = vec![0.0; rows * width];
+        features.par_chunks_mut((BLOCK * width).max(1)).enumerate().for_each(|(block, features)| {
+            for (place, (_, values)) in columns.iter().enumerate() {
+                let to = features.iter_mut().skip(place).step_by(width);
+                to.zip(&values[block * BLOCK..]).for_each(|(to, value)| *to = *value);
+            }
+        });
+        let (found, expected) = (features.len(), rows * width);
         let wrong = |_| Error::Length { what: "entries of the design matrix", found, expected };
-        let columns =
-            ArrayView2::from_shape((self.coefficients.len(), self.rows), &self.values).map_err(wrong)?;
-        // Record by record in memory, as the columns of a batch are gathered.
-        let matrix = columns.t().as_standard_layout().into_owned();
-        Ok((matrix, self.coefficients))
+        let features = Array2::from_shape_vec((rows, width), features).map_err(wrong)?;
+        let coefficients = columns.into_iter().map(|(coefficient, _)| coefficient).collect();
+        Ok(Design { features, labels, coefficients, notes })
+    }
+}
+
+/// A column of a table that is being read.
+struct Reader<'t> {
+    column: &'t str,
+    kind: ReaderKind,
+    /// What has to be noted about it.
+    note: Option<String>,
+}
+
+enum ReaderKind {
+    Scaled { scale: Scale, values: Vec<f64> },
+    Categories { categories: Vec<String>, codes: Vec<u32> },
+}
+
+impl<'t> Reader<'t> {
+    fn new(table: &Table, bounds: &Bounds, column: &'t str) -> Result<Self> {
+        let categories = |categories| ReaderKind::Categories { categories, codes: Vec::new() };
+        let (kind, note) = match bounds.get(column) {
+            Some(Bound::Range { low, high }) => {
+                (ReaderKind::Scaled { scale: Scale::new(*low, *high)?, values: Vec::new() }, None)
+            }
+            Some(Bound::Categories(found)) => (categories(found.clone()), None),
+            None => {
+                let found = inferred_categories(table, bounds, column)?;
+                let (count, name) = (found.len(), quoted(column));
+                let note = format!("the {count} categories of column {name} were read from the records");
+                (categories(found), Some(note))
+            }
+        };
+        Ok(Self { column, kind, note })
+    }
+
+    fn take(&mut self, cell: Cell<'_>) -> Result<()> {
+        match &mut self.kind {
+            ReaderKind::Scaled { scale, values } => values.push(scale.apply(cell.number()?)),
+            ReaderKind::Categories { categories, codes } => {
+                let code = categories.iter().position(|category| category == cell.text());
+                codes.push(code.ok_or_else(|| cell.unknown(categories))? as u32);
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds the columns of the design that it makes.
+    fn finish(self, to: &mut Columns) {
+        let column = self.column;
+        match self.kind {
+            ReaderKind::Scaled { scale, values } => {
+                let meaning = Meaning::Scaled { column: column.to_owned(), scale };
+                to.columns.push((Coefficient { name: column.to_owned(), meaning }, values));
+            }
+            ReaderKind::Categories { categories, codes } => {
+                let Some((baseline, others)) = categories.split_first() else { return };
+                for (place, category) in others.iter().enumerate() {
+                    let is = |code: &u32| if *code as usize == place + 1 { 1.0 } else { 0.0 };
+                    let meaning = Meaning::Indicator {
+                        column: column.to_owned(),
+                        category: category.clone(),
+                        baseline: baseline.clone(),
+                    };
+                    let name = format!("{column}={category}");
+                    to.columns.push((Coefficient { name, meaning }, codes.iter().map(is).collect()));
+                }
+            }
+        }
+        to.notes.extend(self.note);
     }
 }
 
@@ -426,40 +523,6 @@ fn labels(table: &Table, condition: &Condition) -> Result<Array1<f64>> {
         return Err(one_class("no"));
     }
     Ok(holds.into_iter().map(|positive| if positive { 1.0 } else { 0.0 }).collect())
-}
-
-fn push_scaled(matrix: &mut Columns, table: &Table, column: &str, low: f64, high: f64) -> Result<()> {
-    let scale = Scale::new(low, high)?;
-    let values: Vec<f64> =
-        table.cells(column)?.map(|cell| Ok(scale.apply(cell.number()?))).collect::<Result<_>>()?;
-    matrix.push(column.into(), Meaning::Scaled { column: column.into(), scale }, values.into_iter());
-    Ok(())
-}
-
-fn push_indicators(matrix: &mut Columns, table: &Table, column: &str, categories: &[String]) -> Result<()> {
-    for cell in table.cells(column)? {
-        if !categories.iter().any(|category| category == cell.text()) {
-            return Err(Error::UnknownCategory {
-                file: table.name().into(),
-                line: cell.line(),
-                column: column.into(),
-                categories: categories.to_vec(),
-            });
-        }
-    }
-    let Some((baseline, others)) = categories.split_first() else {
-        return Ok(());
-    };
-    for category in others {
-        let (column, category, baseline) = (column.to_owned(), category.clone(), baseline.clone());
-        let is = table.cells(&column)?.map(|cell| if cell.text() == category { 1.0 } else { 0.0 });
-        matrix.push(
-            format!("{column}={category}"),
-            Meaning::Indicator { column: column.clone(), category: category.clone(), baseline },
-            is,
-        );
-    }
-    Ok(())
 }
 
 /// The texts of a column that the bounds file is silent about, sorted; an error where the column holds

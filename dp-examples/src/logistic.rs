@@ -9,7 +9,7 @@ use dp_vi::guides::AutoLaplace;
 use dp_vi::optimiser::Schedule;
 use dp_vi::{DpVi, DrawScheme, FeatureNorms, Fit, PrivacyReport, Sensitive};
 use indicatif::{ProgressBar, ProgressStyle};
-use ndarray::{Array1, Array2};
+use ndarray::{Array1, Array2, ArrayView2};
 use ppl_core::{Column, Ctx, Distribution, Model, Records, Var};
 use ppl_distributions::{Bernoulli, Normal};
 use serde::Serialize;
@@ -203,7 +203,9 @@ pub fn fit_design(
         && settings.clip_norm.is_none()
         && settings.learning_rate.is_none();
     let mut ledger = Ledger::new(budget)?;
-    let hidden = records(features.clone(), labels.clone())?;
+    let shape = features.dim();
+    let plain = Records::from_columns([("x", Column::from(features)), ("y", Column::from(labels))])?;
+    let hidden = Sensitive::new(plain.clone());
     let planned = match is_plain {
         true => Whitening::planned(public_moments, budget)?,
         false => None,
@@ -233,7 +235,10 @@ pub fn fit_design(
         let found = FoundWeights::plain(&fit)?;
         return Ok((fit, found));
     };
-    let hidden = records(whitening.features(features.view()), labels)?;
+    drop(hidden);
+    let features = ArrayView2::from_shape(shape, plain.column(0).as_slice().unwrap_or(&[]))?;
+    let whitened = whitening.features(features);
+    let hidden = Sensitive::new(plain.with_column("x", whitened)?);
     let vi = inference(&whitening);
     let fit = run(vi, &hidden, Some(&mut ledger), seed, label)?;
     let found = FoundWeights::whitened(&fit, &whitening)?;

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use crate::arguments::FitArguments;
 use crate::bounds::Bounds;
-use crate::design::{Design, Intercept};
+use crate::design::{Columns, Intercept};
 use crate::logistic::{self, Settings};
 use crate::output::write_whole;
 use crate::plot::svg;
@@ -76,14 +76,18 @@ pub fn fit(arguments: FitArguments) -> Result<(), Box<dyn Error>> {
     let bounds = if arguments.public_categories { bounds.with_public_categories() } else { bounds };
     let features = arguments.features.as_deref();
     let table = bounds.complete(table, &arguments.positive_if, features)?;
-    let design = Design::new(&table, &bounds, &arguments.positive_if, features, Intercept::Included)?;
+    let columns = Columns::read(&table, &bounds, &arguments.positive_if, features, Intercept::Included)?;
+    // The text takes more memory than the numbers, and nothing more is read from it.
+    let name = table.name().to_owned();
+    drop(table);
+    let mut design = columns.finish()?;
     let seed = match arguments.test_seed_not_private {
         Some(number) => Seed::for_tests(number),
         None => Seed::from_os()?,
     };
     let count = design.labels().len();
     let parts = split(count, arguments.test_fraction, &mut seed.streams(Purpose::Split).at(0))?;
-    let (train_features, train_labels) = design.select(&parts.train)?;
+    let (train, test) = design.take(&parts)?;
     let read = started.elapsed();
 
     let settings = Settings {
@@ -96,7 +100,7 @@ pub fn fit(arguments: FitArguments) -> Result<(), Box<dyn Error>> {
     let budget = Budget { epsilon: arguments.epsilon, delta: arguments.delta, relation: Relation::AddRemove };
     let fitting = Instant::now();
     let (fit, found) = logistic::fit_design(
-        (train_features, train_labels),
+        train,
         &design.public_moments(),
         budget,
         &settings,
@@ -117,10 +121,9 @@ pub fn fit(arguments: FitArguments) -> Result<(), Box<dyn Error>> {
     let means = &found.means;
     // Where steps stop short of the mode because of the noise, the point is the better predictor.
     let point = &found.point;
-    let test = match parts.test.as_slice() {
-        [] => None,
-        test => {
-            let (features, labels) = design.select(test)?;
+    let test = match test {
+        (_, labels) if labels.is_empty() => None,
+        (features, labels) => {
             let predicted = probabilities(features.view(), ndarray::aview1(point))?;
             Some((
                 accuracy(predicted.view(), labels.view())?,
@@ -178,7 +181,7 @@ pub fn fit(arguments: FitArguments) -> Result<(), Box<dyn Error>> {
         write_whole(path, json.as_bytes())?;
     }
     let mut out = std::io::stdout().lock();
-    writeln!(out, "{}: positive if {}", table.name(), arguments.positive_if)?;
+    writeln!(out, "{name}: positive if {}", arguments.positive_if)?;
     for note in design.notes() {
         writeln!(out, "note: {note}: treated as public, and not covered by the guarantee below")?;
     }

@@ -7,6 +7,7 @@ use std::io::Read;
 use std::path::Path;
 
 use csv::StringRecord;
+use rayon::prelude::*;
 
 #[cfg(feature = "parquet")]
 use crate::error::quoted;
@@ -182,14 +183,12 @@ impl Table {
     /// The records that are marked; there is a mark for each.
     #[must_use]
     pub(crate) fn keep(self, marked: &[bool]) -> Self {
-        let Self { name, columns, rows, lines } = self;
-        let mut kept = Rows::default();
-        for (row, _) in marked.iter().enumerate().filter(|(_, marked)| **marked) {
-            // No longer than it was.
-            kept.push((0..columns.len()).map(|column| rows.cell(row, column, columns.len())));
-        }
-        let lines = lines.into_iter().zip(marked).filter(|(_, marked)| **marked).map(|(line, _)| line);
-        Self { name, columns, rows: kept, lines: lines.collect() }
+        let Self { name, columns, mut rows, mut lines } = self;
+        // Their text stays where it is: a table of the others would take as much memory again.
+        keep_marked(&mut rows.starts, marked, 1);
+        keep_marked(&mut rows.ends, marked, columns.len());
+        keep_marked(&mut lines, marked, 1);
+        Self { name, columns, rows, lines }
     }
 
     /// The cells of one column, from the first record to the last.
@@ -198,21 +197,65 @@ impl Table {
     ///
     /// [`Error::MissingColumn`], which lists the columns there are.
     pub fn cells<'t>(&'t self, column: &str) -> Result<impl Iterator<Item = Cell<'t>> + Clone> {
-        let Some(index) = self.columns.iter().position(|name| name == column) else {
-            return Err(Error::MissingColumn {
-                file: self.name.clone(),
-                column: column.to_owned(),
-                columns: self.columns.clone(),
-            });
-        };
-        let column = &self.columns[index];
-        // Every record has as many cells as the header.
-        let columns = self.columns.len();
-        Ok(self.lines.iter().enumerate().map(move |(row, &line)| {
-            let text = self.rows.cell(row, index, columns);
-            Cell { file: &self.name, column, line, text }
-        }))
+        let index = self.place(column)?;
+        Ok((0..self.len()).map(move |row| self.cell(row, index)))
     }
+
+    /// Reads columns side by side: `take` gets the cells of each, from the first record to the last, until it fails.
+    ///
+    /// Cells of a record lie beside each other, so that the text is read once, and not once for each column; columns
+    /// are shared among all threads.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::MissingColumn`] for the first column that is not there. What is wrong with a cell is in the place of
+    /// what its column would have been.
+    pub(crate) fn read_columns<T: Send>(
+        &self,
+        columns: Vec<(&str, Result<T>)>,
+        take: impl Fn(&mut T, Cell<'_>) -> Result<()> + Sync,
+    ) -> Result<Vec<Result<T>>> {
+        let placed = columns.into_iter().map(|(column, found)| Ok((self.place(column)?, found)));
+        let mut columns = placed.collect::<Result<Vec<(usize, Result<T>)>>>()?;
+        for first in (0..self.len()).step_by(SIDE_BY_SIDE) {
+            let last = self.len().min(first + SIDE_BY_SIDE);
+            columns.par_iter_mut().for_each(|(index, column)| {
+                let Ok(found) = column else { return };
+                let read = (first..last).try_for_each(|row| take(found, self.cell(row, *index)));
+                if let Err(error) = read {
+                    *column = Err(error);
+                }
+            });
+        }
+        Ok(columns.into_iter().map(|(_, found)| found).collect())
+    }
+
+    /// The place of a column.
+    fn place(&self, column: &str) -> Result<usize> {
+        self.columns.iter().position(|name| name == column).ok_or_else(|| Error::MissingColumn {
+            file: self.name.clone(),
+            column: column.to_owned(),
+            columns: self.columns.clone(),
+        })
+    }
+
+    /// The cell of a record in the column at this place. Every record has as many cells as the header.
+    fn cell(&self, row: usize, index: usize) -> Cell<'_> {
+        let text = self.rows.cell(row, index, self.columns.len());
+        Cell { file: &self.name, column: &self.columns[index], line: self.lines[row], text }
+    }
+}
+
+/// Records whose cells are read together: their text stays in a cache while one column is read after another.
+const SIDE_BY_SIDE: usize = 2048;
+
+/// Keeps what belongs to the marked records, of so many items for each.
+fn keep_marked<T>(items: &mut Vec<T>, marked: &[bool], of_each: usize) {
+    let mut place = 0;
+    items.retain(|_| {
+        place += 1;
+        marked[(place - 1) / of_each]
+    });
 }
 
 /// One cell: its text and where it stands.

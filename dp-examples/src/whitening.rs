@@ -21,6 +21,8 @@ use ppl_core::{Model, Records};
 use rand_core::Rng;
 use serde::{Deserialize, Serialize};
 
+use crate::formula::matrix::by_blocks;
+
 /// Share of the budget, in which Gaussian releases add up, for the number of records: as that of fits whose
 /// steps are limited by the noise, which need it too.
 const COUNT_SHARE: f64 = 0.01;
@@ -292,17 +294,26 @@ impl Whitening {
 
     /// Features in these coordinates, a row for each record.
     pub fn features(&self, features: ArrayView2<'_, f64>) -> Array2<f64> {
-        let columns = Array2::from_shape_fn(self.directions.shape(), |(j, k)| {
-            self.directions[(j, k)] * self.stretch[k]
-        });
+        self.features_of(features.to_owned())
+    }
+
+    /// The same of features that are not needed any more, in the memory in which they are.
+    pub fn features_of(&self, mut features: Array2<f64>) -> Array2<f64> {
+        let turn = self.turn();
         // Row by row: what a record becomes depends on its own numbers alone, to the last bit.
-        let mut whitened = Array2::zeros(features.dim());
-        for (row, mut to) in features.rows().into_iter().zip(whitened.rows_mut()) {
-            for (x, column) in row.iter().zip(columns.rows()) {
-                to.scaled_add(*x, &column);
+        by_blocks(&mut features, |block| {
+            let mut whitened = vec![0.0; turn.ncols()];
+            for row in block.chunks_exact_mut(turn.nrows().max(1)) {
+                whiten(&turn, row, &mut whitened);
+                row.copy_from_slice(&whitened);
             }
-        }
-        whitened
+        });
+        features
+    }
+
+    /// What features are multiplied by: a row for each, with a column for each coordinate.
+    pub(crate) fn turn(&self) -> Array2<f64> {
+        Array2::from_shape_fn(self.directions.shape(), |(j, k)| self.directions[(j, k)] * self.stretch[k])
     }
 
     /// Standard deviations of the prior of the weights in these coordinates, for weights `N(0, scale²)`.
@@ -403,6 +414,14 @@ impl Whitening {
         let inner = DMatrix::from_fn(n, n, |j, k| covariance[j * n + k] * self.stretch[j] * self.stretch[k]);
         let whole = &self.directions * inner * self.directions.transpose();
         whole.diagonal().iter().map(|variance| variance.max(0.0).sqrt()).collect()
+    }
+}
+
+/// The features of one record in the coordinates of a [turn](Whitening::turn).
+pub(crate) fn whiten(turn: &Array2<f64>, features: &[f64], whitened: &mut [f64]) {
+    whitened.fill(0.0);
+    for (x, row) in features.iter().zip(turn.rows()) {
+        whitened.iter_mut().zip(row).for_each(|(to, by)| *to += x * by);
     }
 }
 

@@ -546,6 +546,50 @@ fn a_bad_matrix_stays_with_its_record() {
     assert!((inverse[[1, 0]] + 1.0 / 3.0).abs() < 1e-15 && (inverse[[1, 1]] - 2.0 / 3.0).abs() < 1e-15);
 }
 
+/// What is computed for a record by itself has the bits of what is computed for several side by side, in products of
+/// every kind with fewer, as many and more rows than are taken together, and where elements are put in other places.
+#[test]
+fn products_of_one_record_are_those_of_several() {
+    use ppl_core::{Column, Record, Records};
+    for (p, d) in [(1, 1), (1, 7), (5, 1), (8, 3), (9, 16), (24, 5), (54, 53)] {
+        let number =
+            |k: usize| (k as f64 * 12.9898 + 1.0).sin() * if k.is_multiple_of(11) { -0.0 } else { 1.0 };
+        let numbers = |from: usize, shape: &[usize]| {
+            let values = (0..shape.iter().product()).map(|k: usize| number(1000 * from + k)).collect();
+            ndarray::ArrayD::from_shape_vec(shape, values).unwrap()
+        };
+        let columns = [("a", numbers(1, &[5, p, d])), ("x", numbers(2, &[5, d])), ("y", numbers(3, &[5, p]))];
+        let records =
+            Records::from_columns(columns.map(|(name, values)| (name, Column::from(values)))).unwrap();
+        let graph = Graph::new();
+        let record = Record::new(&graph, records.schema());
+        let [a, x, y] = ["a", "x", "y"].map(|name| record.get(name).unwrap());
+        let shared = graph.array(&numbers(4, &[p, d]));
+        let outputs = [
+            a.matvec(x),
+            shared.matvec(x),
+            y.vecmat(a),
+            y.vecmat(shared),
+            y.outer(x),
+            a.inner(shared),
+            a.inner(a),
+            x.inner(x),
+            x.pad(0, 2, 1).square(),
+            a.flip(0).slice(1, ..1).exp(),
+        ];
+        let mut plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &outputs).unwrap());
+        for output in 0..outputs.len() {
+            let several = plan.evaluate(&records, &[0, 1, 2, 3, 4], output).unwrap();
+            for one in 0..5 {
+                let alone = plan.evaluate(&records, &[one], output).unwrap();
+                let bits =
+                    |row: ndarray::ArrayView1<'_, f64>| row.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
+                assert_eq!(bits(alone.row(0)), bits(several.row(one as usize)), "{p} {d}: {output} of {one}");
+            }
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 

@@ -1,6 +1,9 @@
 //! Design matrices: from a formula and a frame of columns to numbers.
 
-use ndarray::{Array2, Axis};
+use std::borrow::Cow;
+
+use ndarray::{Array2, ArrayView2};
+use rayon::prelude::*;
 
 use super::coding::{self, Product};
 use super::expression::{Expression, Range};
@@ -106,7 +109,36 @@ impl Design {
 
 impl Matrix {
     fn select(&self, records: &[usize]) -> Self {
-        Self { values: self.values.select(Axis(0), records), columns: self.columns.clone() }
+        Self { values: rows_of(self.values.view(), records), columns: self.columns.clone() }
+    }
+}
+
+/// Rows that are worked on together: few enough that their numbers stay in a cache while one column after another is
+/// written.
+pub(crate) const BLOCK: usize = 256;
+
+/// Some rows of a matrix, by index; each has to be below their number.
+pub(crate) fn rows_of(values: ArrayView2<'_, f64>, rows: &[usize]) -> Array2<f64> {
+    let mut found = Array2::zeros((rows.len(), values.ncols()));
+    found.rows_mut().into_iter().zip(rows).for_each(|(mut to, &row)| to.assign(&values.row(row)));
+    found
+}
+
+/// Changes each row of a matrix by itself, on all threads.
+pub(crate) fn by_rows(values: &mut Array2<f64>, change: impl Fn(&mut [f64]) + Send + Sync) {
+    let columns = values.ncols().max(1);
+    by_blocks(values, |block| block.chunks_exact_mut(columns).for_each(&change));
+}
+
+/// Changes some rows of a matrix after others, on all threads: what a row becomes may depend on itself alone, for how
+/// many are changed together is not said.
+pub(crate) fn by_blocks(values: &mut Array2<f64>, change: impl Fn(&mut [f64]) + Send + Sync) {
+    if !values.is_standard_layout() {
+        *values = values.as_standard_layout().into_owned();
+    }
+    let rows = BLOCK * values.ncols().max(1);
+    if let Some(all) = values.as_slice_mut() {
+        all.par_chunks_mut(rows).for_each(change);
     }
 }
 
@@ -131,16 +163,37 @@ pub(super) fn wrong(reason: String) -> Error {
 }
 
 /// One column of a factor.
-struct Encoded {
+struct Encoded<'f> {
     name: String,
-    values: Vec<f64>,
+    values: Entries<'f>,
     range: Range,
     indicator: bool,
 }
 
+/// The numbers of a column of a factor. Those that a frame has are not copied, nor are indicators written down.
+enum Entries<'f> {
+    Numbers(Cow<'f, [f64]>),
+    /// 1 where the category is that of this place, and 0 elsewhere.
+    Indicator(&'f [u32], usize),
+}
+
+impl Entries<'_> {
+    /// Multiplies numbers by those of the records from this one on.
+    fn multiply<'v>(&self, products: impl Iterator<Item = &'v mut f64>, first: usize) {
+        match self {
+            Self::Numbers(values) => {
+                products.zip(&values[first..]).for_each(|(product, value)| *product *= value)
+            }
+            Self::Indicator(codes, place) => products
+                .zip(&codes[first..])
+                .for_each(|(product, &code)| *product *= f64::from(u8::from(code as usize == *place))),
+        }
+    }
+}
+
 /// A factor's columns; with all of them, and without the first, where it spans the constant.
-struct EncodedFactor {
-    columns: Vec<Encoded>,
+struct EncodedFactor<'f> {
+    columns: Vec<Encoded<'f>>,
     /// Names of the columns other than the first, where the first is left out.
     reduced_names: Option<Vec<String>>,
 }
@@ -169,15 +222,23 @@ pub fn matrix(terms: &[Term], frame: &Frame) -> Result<Matrix> {
         )));
     }
     let encoded = factors.iter().map(|factor| encode(factor, frame)).collect::<Result<Vec<_>>>()?;
-    let rows = frame.len();
-    let mut values = Array2::zeros((rows, total));
-    let mut columns = Vec::with_capacity(total);
+    let (mut columns, mut entries) = (Vec::with_capacity(total), Vec::with_capacity(total));
     for (term, products) in terms.iter().zip(&products) {
         for product in products {
-            push(product, term, &encoded, &mut values, &mut columns);
+            push(product, term, &encoded, &mut columns, &mut entries);
         }
     }
-    Ok(Matrix { values, columns })
+    let mut values = vec![0.0; frame.len() * total];
+    values.par_chunks_mut((BLOCK * total).max(1)).enumerate().for_each(|(block, values)| {
+        values.fill(1.0);
+        for (column, factors) in entries.iter().enumerate() {
+            for factor in factors {
+                factor.multiply(values.iter_mut().skip(column).step_by(total), block * BLOCK);
+            }
+        }
+    });
+    let values = Array2::from_shape_vec((frame.len(), total), values);
+    Ok(Matrix { values: values.map_err(|error| wrong(error.to_string()))?, columns })
 }
 
 /// A factor's number of columns, and whether they add up to 1.
@@ -204,23 +265,21 @@ fn width(factor: &Factor, frame: &Frame) -> Result<(usize, bool)> {
     })
 }
 
-/// The columns of a product: the first factor changes fastest.
-fn push(
+/// The columns of a product, and what each is the product of: the first factor changes fastest.
+fn push<'e, 'f>(
     product: &Product,
     term: &Term,
-    encoded: &[EncodedFactor],
-    values: &mut Array2<f64>,
+    encoded: &'e [EncodedFactor<'f>],
     columns: &mut Vec<ColumnOf>,
+    entries: &mut Vec<Vec<&'e Entries<'f>>>,
 ) {
-    let factors: Vec<(&EncodedFactor, bool)> =
+    let factors: Vec<(&EncodedFactor<'f>, bool)> =
         product.iter().map(|&(factor, reduced)| (&encoded[factor], reduced)).collect();
-    let count = |(factor, reduced): &(&EncodedFactor, bool)| factor.columns.len() - usize::from(*reduced);
+    let count = |(factor, reduced): &(&EncodedFactor<'f>, bool)| factor.columns.len() - usize::from(*reduced);
     let total: usize = factors.iter().map(count).product();
     for mut place in 0..total {
-        let at = columns.len();
         let (mut names, mut range, mut indicator) = (Vec::new(), (1.0, 1.0), !factors.is_empty());
-        let mut column = values.column_mut(at);
-        column.fill(1.0);
+        let mut multiplied = Vec::with_capacity(factors.len());
         for (factor, reduced) in &factors {
             let among = factor.columns.len() - usize::from(*reduced);
             let which = place % among;
@@ -230,7 +289,7 @@ fn push(
                 (Some(reduced), true) => reduced[which].clone(),
                 _ => one.name.clone(),
             });
-            column.iter_mut().zip(&one.values).for_each(|(product, value)| *product *= value);
+            multiplied.push(&one.values);
             let (a, b) = range;
             let (c, d) = one.range;
             let corners = [a * c, a * d, b * c, b * d];
@@ -242,6 +301,7 @@ fn push(
         }
         let name = if names.is_empty() { "Intercept".to_owned() } else { names.join(":") };
         columns.push(ColumnOf { name, term: term.to_string(), low: range.0, high: range.1, indicator });
+        entries.push(multiplied);
     }
 }
 
@@ -270,14 +330,14 @@ fn numbers(expression: &Expression, frame: &Frame) -> Result<(Vec<f64>, Range)> 
         // Rounding may carry a value out of the range that the bounds leave it.
         expression.value(&of).clamp(range.0, range.1)
     };
-    Ok(((0..frame.len()).map(value).collect(), range))
+    Ok(((0..frame.len()).into_par_iter().map(value).collect(), range))
 }
 
-fn encode(factor: &Factor, frame: &Frame) -> Result<EncodedFactor> {
+fn encode<'f>(factor: &Factor, frame: &'f Frame) -> Result<EncodedFactor<'f>> {
     let several = |columns: Vec<Vec<f64>>, ranges: Vec<Range>, first: usize| {
         let column = |(place, (values, range)): (usize, (Vec<f64>, Range))| Encoded {
             name: format!("{factor}[{}]", place + first),
-            values,
+            values: Entries::Numbers(values.into()),
             range,
             indicator: false,
         };
@@ -289,7 +349,7 @@ fn encode(factor: &Factor, frame: &Frame) -> Result<EncodedFactor> {
             Values::Numbers { values, low, high, indicator } => {
                 let column = Encoded {
                     name: factor.to_string(),
-                    values: values.clone(),
+                    values: Entries::Numbers(values.as_slice().into()),
                     range: (*low, *high),
                     indicator: *indicator,
                 };
@@ -298,7 +358,7 @@ fn encode(factor: &Factor, frame: &Frame) -> Result<EncodedFactor> {
             Values::Categories { codes, names } => {
                 let column = |(place, category): (usize, &String)| Encoded {
                     name: format!("{factor}[{category}]"),
-                    values: codes.iter().map(|&code| f64::from(u8::from(code as usize == place))).collect(),
+                    values: Entries::Indicator(codes, place),
                     range: (0.0, 1.0),
                     indicator: true,
                 };
@@ -312,6 +372,7 @@ fn encode(factor: &Factor, frame: &Frame) -> Result<EncodedFactor> {
         },
         Factor::Number(of) => {
             let (values, range) = numbers(of, frame)?;
+            let values = Entries::Numbers(values.into());
             let column = Encoded { name: factor.to_string(), values, range, indicator: false };
             EncodedFactor { columns: vec![column], reduced_names: None }
         }
@@ -340,8 +401,8 @@ fn encode(factor: &Factor, frame: &Frame) -> Result<EncodedFactor> {
                     return Err(wrong(format!("{factor}: {of} is the same for all records")));
                 }
                 let scaled = |x: &f64| (2.0 * ((x - low) / (high - low)) - 1.0).clamp(-1.0, 1.0);
-                let rows: Vec<Vec<f64>> = values.iter().map(|x| legendre(scaled(x), *degree)).collect();
-                several(transposed(&rows, *degree), vec![(-1.0, 1.0); *degree], 0)
+                let columns = columns_of(&values, *degree, |x| legendre(scaled(x), *degree));
+                several(columns, vec![(-1.0, 1.0); *degree], 0)
             }
         }
         Factor::Spline { of, knots, degree, intercept } => {
@@ -353,13 +414,17 @@ fn encode(factor: &Factor, frame: &Frame) -> Result<EncodedFactor> {
             }
             let skipped = usize::from(!*intercept);
             let row = |x: &f64| b_splines(*x, (low, high), knots, *degree).split_off(skipped);
-            let rows: Vec<Vec<f64>> = values.iter().map(row).collect();
             let count = knots.len() + degree + 1 - skipped;
-            several(transposed(&rows, count), vec![(0.0, 1.0); count], skipped)
+            several(columns_of(&values, count, row), vec![(0.0, 1.0); count], skipped)
         }
     })
 }
 
-fn transposed(rows: &[Vec<f64>], columns: usize) -> Vec<Vec<f64>> {
-    (0..columns).map(|column| rows.iter().map(|row| row[column]).collect()).collect()
+/// Columns of so many numbers that each value has, without a row of them in memory for each.
+fn columns_of(values: &[f64], columns: usize, row: impl Fn(&f64) -> Vec<f64>) -> Vec<Vec<f64>> {
+    let mut found = vec![Vec::with_capacity(values.len()); columns];
+    for value in values {
+        found.iter_mut().zip(row(value)).for_each(|(column, number)| column.push(number));
+    }
+    found
 }

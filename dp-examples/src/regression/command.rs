@@ -12,17 +12,16 @@ use super::family::Family;
 use super::files::write_files;
 use super::fitting::{Fitted, PrivateFit, Settings};
 use super::metrics::Metrics;
-use super::outcome::outcomes;
 use super::posterior::{Draws, KEPT};
 use super::predict::predict;
-use super::prepare::{complete, prepare};
+use super::prepare::{complete, prepare_with_outcomes};
 use super::private_metrics::PrivateMetrics;
 use super::say::say;
 use super::specification::Specification;
 use crate::Result;
 use crate::formula::matrix::Design;
 use crate::schema::Schema;
-use crate::split::split;
+use crate::split::{Split, split};
 use crate::table::Table;
 
 type Failure = Box<dyn StdError>;
@@ -51,9 +50,8 @@ pub fn fit(arguments: &RegressionArguments) -> Result<(), Failure> {
     schema.check_columns(table.name(), table.columns())?;
     let _ = table.cells(arguments.formula.outcome())?;
     let (formula, schema) = complete(&arguments.formula, schema, &table, arguments.public_categories)?;
-    let prepared = prepare(formula, table, schema, true)?;
-    let (values, outcome) = outcomes(&prepared.formula.response, family, &prepared.table, &prepared.schema)?;
-    let specification = Specification::new(family, outcome, &prepared.design, &arguments.prior)?;
+    let (prepared, design, (values, outcome)) = prepare_with_outcomes(formula, table, schema, family)?;
+    let specification = Specification::new(family, outcome, &design, &arguments.prior)?;
     let mut used = prepared.formula.columns();
     used.push(prepared.formula.outcome());
     let public = prepared.schema.statements(&used);
@@ -64,8 +62,9 @@ pub fn fit(arguments: &RegressionArguments) -> Result<(), Failure> {
     };
     let parts = split(values.len(), arguments.test_fraction, &mut seed(0)?.streams(Purpose::Split).at(0))?;
     let of = |rows: &[usize]| rows.iter().map(|&row| values[row]).collect::<Vec<f64>>();
-    let train = (prepared.design.select(&parts.train), of(&parts.train));
-    let test = (!parts.test.is_empty()).then(|| (prepared.design.select(&parts.test), of(&parts.test)));
+    let (train, test) = parted(design, &parts);
+    let records = specification.records_of(train, &of(&parts.train))?;
+    let test = test.map(|test| (test, of(&parts.test)));
 
     let settings = Settings {
         steps: arguments.steps,
@@ -78,10 +77,9 @@ pub fn fit(arguments: &RegressionArguments) -> Result<(), Failure> {
         let budget = Budget { epsilon, delta: arguments.delta, relation: Relation::AddRemove };
         let seeds = || Ok::<_, Failure>((seed(2 * number as u64)?, seed(2 * number as u64 + 1)?));
         let one = seeds().and_then(|(of_fit, of_figures)| {
-            let records = specification.records(&train.0, &train.1)?;
             let fit =
                 PrivateFit { specification: &specification, budget, settings: &settings, public: &public };
-            let fit = account.fit(fit, records, of_fit)?;
+            let fit = account.fit(fit, records.clone(), of_fit)?;
             let draws = fit.draws(&specification)?;
             let effects = effects(&specification, &prepared.formula, &prepared.schema, &draws)?;
             let one = Outcomes { epsilon, fit, draws, effects, metrics: None, private_metrics: None };
@@ -116,6 +114,14 @@ pub fn fit(arguments: &RegressionArguments) -> Result<(), Failure> {
         said?;
     }
     failed.map_or(Ok(()), Err)
+}
+
+/// The designs of training and test records. Where none are tested nothing is copied.
+fn parted(design: Design, parts: &Split) -> (Design, Option<Design>) {
+    match parts.test.as_slice() {
+        [] => (design, None),
+        test => (design.select(&parts.train), Some(design.select(test))),
+    }
 }
 
 /// Figures of test records: exact ones, or with noise where a budget is named for them.

@@ -20,7 +20,7 @@ use dp_sampler::Seed;
 use dp_vi::summaries::Summaries;
 use dp_vi::{NoiseAware, Release, Sensitive};
 use nalgebra::{DMatrix, DVector};
-use ndarray::{Array2, Axis, s};
+use ndarray::{Array2, Axis};
 use ppl_core::{Column, Records};
 
 use super::nuisance::{self, COLUMN, Given, Seen, drawn, excess};
@@ -110,9 +110,7 @@ pub(super) fn first_fit(
     seed: Seed,
 ) -> dp_vi::Result<(Vec<f64>, f64)> {
     let (count, features) = ((whitening.records() as f64).max(1.0), whitening.stretched().nrows());
-    let mut both = Array2::zeros((seen.features.nrows(), features + 1));
-    both.slice_mut(s![.., ..features]).assign(seen.features);
-    both.column_mut(features).assign(seen.outcomes);
+    let both = seen.features.and(1, |record, row| row[features] = seen.outcomes[record]);
     let records = Sensitive::new(Records::from_columns([(COLUMN, Column::from(both))])?);
     let mut summaries = Summaries::new(&records, seed)?;
     // An outcome lies between -1 and 1.

@@ -14,6 +14,7 @@ pub mod command;
 mod dispersion;
 pub mod effects;
 pub mod family;
+mod features;
 mod files;
 pub mod fitting;
 mod gaussian;

@@ -4,12 +4,13 @@ use dp_accountant::{Event, Mechanism, Purse, Sampling};
 use dp_sampler::Seed;
 use dp_vi::{NoiseAware, Release};
 use nalgebra::{DMatrix, DVector};
-use ndarray::{Array1, Array2, Axis};
+use ndarray::{Array1, Axis};
 use ppl_core::Values;
 use serde::{Deserialize, Serialize};
 
 use super::dispersion::Dispersion;
 use super::family::Family;
+use super::features::Features;
 use super::gaussian::Scale;
 use super::student::Tails;
 use super::zeros::Zeros;
@@ -33,7 +34,7 @@ pub(super) enum Nuisance {
 pub(super) struct Seen<'a> {
     pub(super) family: Family,
     /// In units of their coefficients' priors.
-    pub(super) features: &'a Array2<f64>,
+    pub(super) features: &'a Features<'a>,
     pub(super) outcomes: &'a Array1<f64>,
     /// The largest outcome.
     pub(super) high: f64,

@@ -36,9 +36,9 @@ pub fn predictions(arguments: &PredictArguments) -> Result<(), Failure> {
         [("the model", Some(&arguments.model)), ("the data", Some(&arguments.data))];
     check_outputs(&inputs, &[("--out", arguments.out.as_deref())])?;
     let model = ModelFile::read(&arguments.model)?;
-    let prepared = prepare(model.formula.parse()?, Table::read(&arguments.data)?, model.schema, false)?;
-    let found = predict(&model.specification, &model.draws, &prepared.design)?;
-    let text = csv_of(&found, &prepared.lines, &model.specification.outcome)?;
+    let (_, design, lines) = prepare(model.formula.parse()?, Table::read(&arguments.data)?, model.schema)?;
+    let found = predict(&model.specification, &model.draws, &design)?;
+    let text = csv_of(&found, &lines, &model.specification.outcome)?;
     match &arguments.out {
         Some(path) => Ok(write_whole(path, &text)?),
         None => Ok(std::io::stdout().lock().write_all(&text)?),

@@ -37,17 +37,17 @@ fn check(draws: &Draws, design: &Design, family: Family) -> Result<Vec<usize>> {
     Ok(places)
 }
 
-/// The linear predictor of one record at every draw.
-fn predictors(draws: &Draws, design: &Design, places: &[usize], row: usize) -> Vec<f64> {
+/// The linear predictor of one record at every draw, for columns of draws of a coefficient and their places.
+fn predictors(draws: &Draws, design: &Design, columns: &[(usize, Vec<f64>)], row: usize) -> Vec<f64> {
     let x = design.matrix.values.row(row);
     let offset = design.offset.as_ref().map_or(0.0, |offset| offset[row]);
-    let mut found: Vec<f64> = draws
-        .coefficients
-        .iter()
-        .map(|coefficients| {
-            offset + coefficients.iter().zip(places).map(|(b, &place)| b * x[place]).sum::<f64>()
-        })
-        .collect();
+    // One coefficient after the other at all draws: sums at one draw would wait for each other.
+    let mut found = vec![-0.0; draws.coefficients.len()];
+    for (place, column) in columns {
+        let x = x[*place];
+        found.iter_mut().zip(column).for_each(|(eta, b)| *eta += b * x);
+    }
+    found.iter_mut().for_each(|eta| *eta += offset);
     for (group, drawn) in design.groups.iter().zip(&draws.groups) {
         let (z, level) = (group.matrix.values.row(row), group.codes[row] as usize);
         let among = drawn.names.len();
@@ -91,7 +91,8 @@ pub(super) struct Means<'a> {
     specification: &'a Specification,
     draws: &'a Draws,
     design: &'a Design,
-    places: Vec<usize>,
+    /// The place of each coefficient's column, and its draws.
+    columns: Vec<(usize, Vec<f64>)>,
     cuts: Vec<&'a [f64]>,
     zeros: Option<&'a [f64]>,
 }
@@ -105,13 +106,16 @@ impl<'a> Means<'a> {
         specification.outcome.check_bounds().map_err(|reason| Error::Formula { reason })?;
         let places = check(draws, design, specification.family)?;
         let cuts = (1..).map_while(|cut| draws.other(&format!("cut[{cut}]"))).collect();
-        Ok(Self { specification, draws, design, places, cuts, zeros: draws.other("zeros") })
+        let of =
+            |j: usize| draws.coefficients.iter().map(|drawn| drawn.get(j).copied().unwrap_or(0.0)).collect();
+        let columns = places.into_iter().enumerate().map(|(j, place)| (place, of(j))).collect();
+        Ok(Self { specification, draws, design, columns, cuts, zeros: draws.other("zeros") })
     }
 
     /// The mean of one record's outcome at every draw; of ordered categories, the probability of each on average.
     pub(super) fn of(&self, row: usize) -> (Vec<f64>, Vec<f64>) {
-        let Self { specification, draws, design, places, cuts, zeros } = self;
-        let mut means = predictors(draws, design, places, row);
+        let Self { specification, draws, design, columns, cuts, zeros } = self;
+        let mut means = predictors(draws, design, columns, row);
         let mut probabilities = Vec::new();
         match specification.family {
             Family::Gaussian | Family::Student => {}

@@ -1,23 +1,51 @@
 //! From a formula, a schema and a table to records as numbers.
 
+use super::family::Family;
+use super::outcome::{Outcome, outcomes};
 use crate::formula::matrix::Design;
 use crate::formula::{Factor, Formula, Response, Term};
 use crate::schema::{Entry, Frame, Kind, Schema, categories_of, draft};
 use crate::table::Table;
 use crate::{Error, Result};
 
-/// Records as numbers.
+/// By what records were turned into numbers.
 pub(super) struct Prepared {
     pub(super) formula: Formula,
     pub(super) schema: Schema,
-    pub(super) design: Design,
-    pub(super) lines: Vec<u64>,
-    pub(super) table: Table,
 }
 
-/// The design of a formula for the records of a table; with `outcome`, records without one are left out where that is
-/// its policy.
-pub(super) fn prepare(mut formula: Formula, table: Table, schema: Schema, outcome: bool) -> Result<Prepared> {
+/// The design of a formula for the records of a table, and the lines that these stand on.
+pub(super) fn prepare(
+    formula: Formula,
+    table: Table,
+    schema: Schema,
+) -> Result<(Prepared, Design, Vec<u64>)> {
+    prepare_and(formula, table, schema, false, |_, table, _| table.lines().to_vec())
+}
+
+/// The design of a formula for the records of a table, and their outcomes. Records without one are left out where that
+/// is its policy.
+pub(super) fn prepare_with_outcomes(
+    formula: Formula,
+    table: Table,
+    schema: Schema,
+    family: Family,
+) -> Result<(Prepared, Design, (Vec<f64>, Outcome))> {
+    let of_table = |formula: &Formula, table: &Table, schema: &Schema| {
+        outcomes(&formula.response, family, table, schema)
+    };
+    let (prepared, design, found) = prepare_and(formula, table, schema, true, of_table)?;
+    Ok((prepared, design, found?))
+}
+
+/// The design of a formula for the records of a table, and what else is found in the table of these records.
+fn prepare_and<T>(
+    mut formula: Formula,
+    table: Table,
+    schema: Schema,
+    outcome: bool,
+    of_table: impl FnOnce(&Formula, &Table, &Schema) -> T,
+) -> Result<(Prepared, Design, T)> {
     let columns: Vec<String> = formula.columns().into_iter().map(str::to_owned).collect();
     let mut used: Vec<&str> = columns.iter().map(String::as_str).collect();
     if used.contains(&formula.outcome()) {
@@ -33,11 +61,14 @@ pub(super) fn prepare(mut formula: Formula, table: Table, schema: Schema, outcom
     used.truncate(columns.len());
     // A formula of an intercept alone needs no column, and yet a frame has to know how many records there are.
     let frame = Frame::new(&table, &schema, &used)?;
+    let found = of_table(&formula, &table, &schema);
+    // The text takes more memory than the numbers, and nothing more is read from it.
+    drop(table);
     for column in frame.missing() {
         formula.terms.push(Term { factors: vec![Factor::Column(column.clone())] });
     }
     let design = Design::new(&formula, &frame)?;
-    Ok(Prepared { formula, schema, design, lines: table.lines().to_vec(), table })
+    Ok((Prepared { formula, schema }, design, found))
 }
 
 /// What the schema does not say of a text column that is no identifier, read from the records.

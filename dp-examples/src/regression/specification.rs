@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::family::Family;
 use super::outcome::Outcome;
 use super::prior::{Law, NamedPrior};
-use crate::formula::matrix::{ColumnOf, Design, Matrix};
+use crate::formula::matrix::{ColumnOf, Design, Matrix, by_rows};
 use crate::{Error, Result};
 
 /// A column of a design matrix and how it is scaled.
@@ -180,20 +180,30 @@ impl Specification {
     ///
     /// A `ppl_core::Error` where lengths differ.
     pub fn records(&self, design: &Design, outcomes: &[f64]) -> ppl_core::Result<Records> {
+        self.records_of(design.clone(), outcomes)
+    }
+
+    /// The same of a design that is not needed any more: its numbers are scaled where they are.
+    ///
+    /// # Errors
+    ///
+    /// As [`records`](Self::records).
+    pub fn records_of(&self, design: Design, outcomes: &[f64]) -> ppl_core::Result<Records> {
+        let Design { matrix, groups, offset } = design;
         let (centre, width) = self.outcome_scale;
         let y: Array1<f64> = outcomes.iter().map(|y| (y - centre) / width).collect();
         let mut records = Records::from_columns([("y", Column::from(y))])?;
         if !self.columns.is_empty() {
-            records = records.with_column("x", scale_matrix(&design.matrix, &self.columns))?;
+            records = records.with_column("x", scale_matrix(matrix, &self.columns))?;
         }
-        if let Some(offset) = &design.offset {
+        if let Some(offset) = &offset {
             records =
                 records.with_column("offset", offset.iter().map(|x| x / width).collect::<Vec<f64>>())?;
         }
-        for (k, (group, found)) in self.groups.iter().zip(&design.groups).enumerate() {
+        for (k, (group, found)) in self.groups.iter().zip(groups).enumerate() {
             records = records
-                .with_column(format!("z{k}"), scale_matrix(&found.matrix, &group.columns))?
-                .with_column(format!("g{k}"), found.codes.clone())?;
+                .with_column(format!("z{k}"), scale_matrix(found.matrix, &group.columns))?
+                .with_column(format!("g{k}"), found.codes)?;
         }
         Ok(records)
     }
@@ -341,15 +351,20 @@ impl Specification {
     }
 }
 
-fn scale_matrix(matrix: &Matrix, columns: &[ScaledColumn]) -> Array2<f64> {
-    // The columns that the model has; an ordinal model has no intercept.
+/// The columns that the model has, scaled; an ordinal model has no intercept.
+fn scale_matrix(matrix: Matrix, columns: &[ScaledColumn]) -> Array2<f64> {
     let places: Vec<usize> = columns
         .iter()
         .filter_map(|column| matrix.columns.iter().position(|other| other.name == column.of.name))
         .collect();
-    let mut values = matrix.values.select(ndarray::Axis(1), &places);
-    for (mut values, column) in values.columns_mut().into_iter().zip(columns) {
-        values.mapv_inplace(|x| (x - column.centre) / column.width);
-    }
+    let mut values = match places.iter().copied().eq(0..matrix.columns.len()) {
+        true => matrix.values,
+        false => matrix.values.select(ndarray::Axis(1), &places),
+    };
+    by_rows(&mut values, |row| {
+        for (x, column) in row.iter_mut().zip(columns) {
+            *x = (*x - column.centre) / column.width;
+        }
+    });
     values
 }

@@ -11,6 +11,7 @@ use ndarray::{Array1, Array2};
 use ppl_core::{Model, Records, Schema, Shape};
 
 use super::family::Family;
+use super::features::Features;
 use super::fitting::{Fitted, Kept, PrivateFit, Way};
 use super::nuisance::{Nuisance, Seen};
 use super::specification::{ScaledColumn, Specification};
@@ -53,18 +54,6 @@ impl PrivateFit<'_> {
         moments.map(|(square, column)| square * column.prior.1.powi(2)).collect()
     }
 
-    /// Features in units of their coefficients' priors, and what is expected of their squares.
-    fn features(self, records: &Records) -> Result<(Array2<f64>, Vec<f64>), Failure> {
-        let columns = &self.specification.columns;
-        let (place, _) = records.schema().find("x")?;
-        let values: Vec<f64> = records.column(place).numbers().collect();
-        let mut features = Array2::from_shape_vec((records.len(), columns.len()), values)?;
-        for (mut values, column) in features.columns_mut().into_iter().zip(columns) {
-            values *= column.prior.1;
-        }
-        Ok((features, self.expected_moments()))
-    }
-
     /// A regression in coordinates in which its columns, in units of their coefficients' priors, vary about
     /// equally; where these cannot be found, in those of the public bounds.
     pub(super) fn whitened(
@@ -73,28 +62,27 @@ impl PrivateFit<'_> {
         (payer, beside): Kept<'_, '_, impl Purse>,
         seed: Seed,
     ) -> Result<Fitted, Failure> {
-        let (features, moments) = self.features(&records)?;
+        let moments = self.expected_moments();
+        let Some(planned) = Whitening::planned(&moments, self.budget)? else {
+            return self.plain(&Sensitive::new(records), (payer, beside), seed);
+        };
+        let features = Features::of(&records, &self.specification.columns)?;
+        let with = |x: Array2<f64>| Ok::<_, Failure>(Sensitive::new(records.clone().with_column("x", x)?));
         let whitening = match beside.goes_on() {
-            true => beside.whitening(features.ncols(), self.budget)?,
+            true => beside.whitening(moments.len(), self.budget)?,
             false => {
-                let Some(planned) = Whitening::planned(&moments, self.budget)? else {
-                    return self.plain(&Sensitive::new(records), (payer, beside), seed);
-                };
-                let scaled = Sensitive::new(records.clone().with_column("x", features.clone())?);
+                let scaled = with(features.all())?;
                 // What the fit would be refused for it is refused for before anything is paid.
                 self.inference(&planned).check_fit_from(&scaled, payer.purse)?;
                 let first = another_seed(&seed)?;
                 let found = Whitening::release(&scaled, &moments, self.budget, payer.purse, first)?;
                 // It has been planned, so there is one.
-                let Some(whitening) = found else {
-                    return self.plain(&Sensitive::new(records), (payer, beside), seed);
-                };
+                let whitening = found.unwrap_or(planned);
                 beside.keep_whitening(&whitening)?;
                 whitening
             }
         };
-        let records = Sensitive::new(records.with_column("x", whitening.features(features.view()))?);
-        drop(features);
+        let records = with(whitening.features_of(features.all()))?;
         let fit = self.follow(self.inference(&whitening), &records, (payer, beside), seed)?;
         Ok(Fitted::new(fit, Some(whitening), self.specification.family))
     }
@@ -107,21 +95,23 @@ impl PrivateFit<'_> {
         (payer, beside): Kept<'_, '_, impl Purse>,
         seed: Seed,
     ) -> Result<Fitted, Failure> {
-        let (features, moments) = self.features(&records)?;
+        let moments = self.expected_moments();
         let Some(planned) = Whitening::planned(&moments, self.budget)? else {
             return self.plain(&Sensitive::new(records), (payer, beside), seed);
         };
+        let features = &Features::of(&records, &self.specification.columns)?;
+        let with = |x: Array2<f64>| Ok::<_, Failure>(records.clone().with_column("x", x)?);
         let Specification { family, sigma: prior, .. } = *self.specification;
         let outcomes: Array1<f64> = records.column(records.schema().find("y")?.0).numbers().collect();
         let high = self.specification.outcome.high.max(1.0);
-        let seen = Seen { family, features: &features, outcomes: &outcomes, high };
+        let seen = Seen { family, features, outcomes: &outcomes, high };
         let (whitening, mut nuisance) = match beside.goes_on() {
-            true => (beside.whitening(features.ncols(), self.budget)?, beside.nuisance(features.ncols())?),
+            true => (beside.whitening(moments.len(), self.budget)?, beside.nuisance(moments.len())?),
             false => {
                 let first = another_seed(&seed)?;
                 let second = another_seed(&first)?;
-                let scaled = Sensitive::new(records.clone().with_column("x", features.clone())?);
-                self.inference_given(&planned, &Nuisance::planned(family, features.ncols()))?
+                let scaled = Sensitive::new(with(features.all())?);
+                self.inference_given(&planned, &Nuisance::planned(family, moments.len()))?
                     .check_fit_from(&scaled, payer.purse)?;
                 let found = Whitening::release(&scaled, &moments, self.budget, payer.purse, first)?;
                 drop(scaled);
@@ -133,15 +123,17 @@ impl PrivateFit<'_> {
                 (whitening, nuisance)
             }
         };
-        let records = records.with_column("x", whitening.features(features.view()))?;
+        let whitened = with(whitening.features_of(features.all()))?;
         let inference = self.inference_given(&whitening, &nuisance)?;
-        let fit = self.follow(inference, &Sensitive::new(records.clone()), (payer, beside), seed)?;
+        let fit = self.follow(inference, &Sensitive::new(whitened.clone()), (payer, beside), seed)?;
         if let (Some(aware), true) = (fit.noise_aware(), nuisance.is_open(family)) {
             // All that the release depends on: one that is made twice is the same, and no other has its noise.
             let mean: Vec<u8> = aware.mean.iter().flat_map(|b| b.to_le_bytes()).collect();
             let question = [whitening.to_json(), nuisance.to_json()];
             let question = [question[0].as_bytes(), question[1].as_bytes(), &mean];
-            let last = beside.seed_after(&records, &question)?;
+            let last = beside.seed_after(&whitened, &question)?;
+            // What is released then is made of the features, which take as much memory.
+            drop(whitened);
             nuisance.finish(seen, (&whitening, &aware.mean), payer.purse, last)?;
             beside.keep_nuisance(&nuisance)?;
         }

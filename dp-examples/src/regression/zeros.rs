@@ -26,12 +26,12 @@ use dp_sampler::Seed;
 use dp_vi::summaries::Summaries;
 use dp_vi::{NoiseAware, Release, Sensitive};
 use nalgebra::{DMatrix, DVector};
-use ndarray::{Array2, ArrayD, Axis, s};
+use ndarray::{Array2, ArrayD, Axis};
 use ppl_core::{Column, Records};
 use ppl_distributions::{NegativeBinomial, Normal};
 
 use super::nuisance::{self, COLUMN, Given, Seen, log_of_count};
-use crate::whitening::Whitening;
+use crate::whitening::{Whitening, whiten};
 
 /// Shares of the budget, in which Gaussian releases add up: logarithms of counts, their histogram, and slopes.
 const SHARES: [f64; 3] = [0.01, 0.04, 0.06];
@@ -232,28 +232,26 @@ impl Zeros {
     /// (1 − π) e^−μ` the slope of a zero in `π` is `u = (1 − e^−μ)/p` and minus that in `π` and the predictor `w = μ
     /// e^−μ/p²`. Of other counts both are 0 and the slope in `π` is `−1/(1 − π)`.
     fn parts(&self, seen: Seen<'_>, (whitening, mean): (&Whitening, &[f64])) -> Array2<f64> {
-        let features = seen.features.ncols();
-        let mut parts = Array2::zeros((seen.features.nrows(), features + 4));
-        let whitened = whitening.features(seen.features.view());
-        parts.slice_mut(s![.., ..features]).assign(&whitened);
+        let (features, turn) = (seen.features.columns(), whitening.turn());
         let predictors = seen.predictors(whitening, mean);
-        for ((mut row, y), eta) in parts.rows_mut().into_iter().zip(seen.outcomes).zip(&predictors) {
-            if *y > 0.0 {
+        seen.features.and(4, |record, row| {
+            if seen.outcomes[record] > 0.0 {
                 row.fill(0.0);
                 row[features + 3] = 1.0;
-                continue;
+                return;
             }
-            let mean = eta.clamp(-20.0, 20.0).exp();
+            let mean = predictors[record].clamp(-20.0, 20.0).exp();
             let none = (-mean).exp();
             let p = self.share + (1.0 - self.share) * none;
             let mixed = (OF_MIXED * self.share * mean * none / (p * p)).sqrt();
             let slope = self.share * (1.0 - none) / p;
-            row.slice_mut(s![..features]).mapv_inplace(|x| mixed * x / whitening.typical());
+            let mut whitened = vec![0.0; features];
+            whiten(&turn, &row[..features], &mut whitened);
+            row.iter_mut().zip(whitened).for_each(|(to, x)| *to = mixed * x / whitening.typical());
             row[features] = mixed;
             row[features + 1] = slope.sqrt();
             row[features + 2] = OF_SQUARES.sqrt() * slope;
-        }
-        parts
+        })
     }
 
     /// Releases the slopes at these coefficients.
@@ -264,7 +262,7 @@ impl Zeros {
         purse: &mut (impl Purse + ?Sized),
         seed: Seed,
     ) -> dp_vi::Result<()> {
-        let (whitening, features, share) = (at.0, seen.features.ncols(), self.share);
+        let (whitening, features, share) = (at.0, seen.features.columns(), self.share);
         let parts = Column::from(self.parts(seen, at));
         let records = Sensitive::new(Records::from_columns([(COLUMN, parts)])?);
         let noise = whitening.single() / SHARES[2].sqrt();

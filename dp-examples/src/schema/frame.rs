@@ -84,8 +84,20 @@ impl Frame {
             columns: BTreeMap::new(),
             missing: Vec::new(),
         };
-        for (column, entry) in entries {
-            frame.read(table, column, entry)?;
+        let readers = entries.into_iter().map(|(column, entry)| (column, Ok(Reader::new(entry))));
+        let read = table.read_columns(readers.collect(), Reader::take)?;
+        // In their order, so that of several mistakes the first is told.
+        for (column, reader) in columns.iter().zip(read) {
+            let (values, absent) = reader?.finish();
+            if let Some(absent) = absent {
+                let name = format!("{column}.missing");
+                if table.columns().contains(&name) {
+                    return Err(Error::DuplicateCoefficient { name });
+                }
+                frame.columns.insert(name.clone(), absent);
+                frame.missing.push(name);
+            }
+            frame.columns.insert((*column).to_owned(), values);
         }
         Ok(frame)
     }
@@ -93,64 +105,6 @@ impl Frame {
     /// Columns that do not come from a table; each has so many values.
     pub(crate) fn made_up(rows: usize, columns: BTreeMap<String, Values>) -> Self {
         Self { table: "made-up records".to_owned(), rows, columns, missing: Vec::new() }
-    }
-
-    fn read(&mut self, table: &Table, column: &str, entry: &Entry) -> Result<()> {
-        let cells = table.cells(column)?;
-        let (low, high) = match &entry.kind {
-            Kind::Categories(names) => {
-                let places: HashMap<&str, u32> =
-                    names.iter().enumerate().map(|(place, name)| (name.as_str(), place as u32)).collect();
-                let mut names = names.clone();
-                if entry.missing == Missing::Category {
-                    names.push("(missing)".to_owned());
-                }
-                let code = |cell: Cell<'_>| match places.get(cell.text()) {
-                    Some(code) => Ok(*code),
-                    None if entry.is_missing(cell.text()) && entry.missing == Missing::Category => {
-                        Ok(names.len() as u32 - 1)
-                    }
-                    None if entry.is_missing(cell.text()) => Err(cell.missing()),
-                    None => Err(cell.unknown(&names)),
-                };
-                let codes = cells.map(code).collect::<Result<_>>()?;
-                self.columns.insert(column.to_owned(), Values::Categories { codes, names });
-                return Ok(());
-            }
-            Kind::Range { low, high } | Kind::Dates { low, high, .. } => (*low, *high),
-        };
-        let mut absent = Vec::new();
-        let value = |cell: Cell<'_>| -> Result<f64> {
-            if entry.is_missing(cell.text()) {
-                return match entry.missing {
-                    Missing::Value(value) => {
-                        absent.push(1.0);
-                        Ok(value)
-                    }
-                    _ => Err(cell.missing()),
-                };
-            }
-            absent.push(0.0);
-            let value = match entry.kind {
-                Kind::Dates { since, .. } => {
-                    (date::days(cell.text()).ok_or_else(|| cell.not_a_date())? - since) as f64
-                }
-                _ => cell.number()?,
-            };
-            Ok(value.clamp(low, high))
-        };
-        let values = cells.map(value).collect::<Result<_>>()?;
-        self.columns.insert(column.to_owned(), Values::Numbers { values, low, high, indicator: false });
-        if matches!(entry.missing, Missing::Value(_)) {
-            let name = format!("{column}.missing");
-            if table.columns().contains(&name) {
-                return Err(Error::DuplicateCoefficient { name });
-            }
-            let values = Values::Numbers { values: absent, low: 0.0, high: 1.0, indicator: true };
-            self.columns.insert(name.clone(), values);
-            self.missing.push(name);
-        }
-        Ok(())
     }
 
     /// A column's values.
@@ -175,6 +129,83 @@ impl Frame {
     #[expect(clippy::len_without_is_empty, reason = "a frame without records is refused when it is made")]
     pub fn len(&self) -> usize {
         self.rows
+    }
+}
+
+/// A column that is being read.
+struct Reader<'e> {
+    entry: &'e Entry,
+    /// The numbers of categories.
+    places: HashMap<&'e str, u32>,
+    codes: Vec<u32>,
+    values: Vec<f64>,
+    /// Whether a public value stands in the place of a missing one, where that is the policy.
+    absent: Vec<f64>,
+}
+
+impl<'e> Reader<'e> {
+    fn new(entry: &'e Entry) -> Self {
+        let names = match &entry.kind {
+            Kind::Categories(names) => names.as_slice(),
+            Kind::Range { .. } | Kind::Dates { .. } => &[],
+        };
+        let places = names.iter().enumerate().map(|(place, name)| (name.as_str(), place as u32)).collect();
+        Self { entry, places, codes: Vec::new(), values: Vec::new(), absent: Vec::new() }
+    }
+
+    /// The categories, with one for missing values where that is the policy.
+    fn names(&self, categories: &[String]) -> Vec<String> {
+        let missing = (self.entry.missing == Missing::Category).then(|| "(missing)".to_owned());
+        categories.iter().cloned().chain(missing).collect()
+    }
+
+    fn take(&mut self, cell: Cell<'_>) -> Result<()> {
+        let entry = self.entry;
+        let (low, high, since) = match &entry.kind {
+            Kind::Categories(names) => {
+                let code = match self.places.get(cell.text()) {
+                    Some(code) => *code,
+                    None if entry.is_missing(cell.text()) && entry.missing == Missing::Category => {
+                        names.len() as u32
+                    }
+                    None if entry.is_missing(cell.text()) => return Err(cell.missing()),
+                    None => return Err(cell.unknown(&self.names(names))),
+                };
+                self.codes.push(code);
+                return Ok(());
+            }
+            Kind::Range { low, high } => (*low, *high, None),
+            Kind::Dates { low, high, since } => (*low, *high, Some(*since)),
+        };
+        let is_missing = entry.is_missing(cell.text());
+        let value = match (is_missing, &entry.missing, since) {
+            (true, Missing::Value(value), _) => *value,
+            (true, ..) => return Err(cell.missing()),
+            (false, _, Some(since)) => {
+                let days = date::days(cell.text()).ok_or_else(|| cell.not_a_date())?;
+                ((days - since) as f64).clamp(low, high)
+            }
+            (false, _, None) => cell.number()?.clamp(low, high),
+        };
+        self.values.push(value);
+        if matches!(entry.missing, Missing::Value(_)) {
+            self.absent.push(f64::from(u8::from(is_missing)));
+        }
+        Ok(())
+    }
+
+    /// The column, and one that says where a public value stands in the place of a missing one.
+    fn finish(self) -> (Values, Option<Values>) {
+        let (low, high) = match &self.entry.kind {
+            Kind::Categories(names) => {
+                let names = self.names(names);
+                return (Values::Categories { codes: self.codes, names }, None);
+            }
+            Kind::Range { low, high } | Kind::Dates { low, high, .. } => (*low, *high),
+        };
+        let indicator = Values::Numbers { values: self.absent, low: 0.0, high: 1.0, indicator: true };
+        let absent = matches!(self.entry.missing, Missing::Value(_)).then_some(indicator);
+        (Values::Numbers { values: self.values, low, high, indicator: false }, absent)
     }
 }
 

@@ -1,5 +1,8 @@
 //! Sums rounded to a grid with exact noise: a release whose guarantee floating-point arithmetic cannot break.
 
+mod exact;
+
+use self::exact::{ExactSums, MAGIC};
 use crate::error::{Error, Result};
 use crate::wall::bound::clip::Rule;
 use crate::wall::bound::quantile::Adaptive;
@@ -129,7 +132,7 @@ pub(crate) struct Grid {
     count_steps: Option<u64>,
     drawn: Vec<i64>,
     /// Integer sums, one for each thread, for batches of more records.
-    integers: Vec<Vec<i128>>,
+    integers: Vec<ExactSums>,
 }
 
 /// Units of a norm in which records are added up as integers: 2⁸⁰, so that 2³² of them stay below 2¹¹².
@@ -216,20 +219,17 @@ impl Grid {
             let (what, requirement) = ("records in a batch for exact noise", "at most 2^32");
             return Err(Error::OutOfRange { what, requirement, value: count as f64 });
         }
-        self.integers.resize_with(rayon::current_num_threads().max(1), Vec::new);
-        for integers in &mut self.integers {
-            integers.clear();
-            integers.resize(sum.len(), 0);
-        }
+        self.integers.resize_with(rayon::current_num_threads().max(1), ExactSums::default);
+        self.integers.iter_mut().for_each(|integers| integers.clear(sum.len()));
         let in_units = UNITS / norm;
         rule.each(gradient, records, batch, &mut self.integers, |integers, gradient| {
-            for (integer, x) in integers.iter_mut().zip(gradient) {
-                *integer += (x * in_units).round() as i128;
-            }
+            integers.add(gradient, in_units);
         })?;
         // Sums of integers do not depend on who added up what.
+        self.integers.iter_mut().for_each(ExactSums::carry);
         for (element, sum) in sum.iter_mut().enumerate() {
-            *sum = self.integers.iter().map(|integers| integers[element]).sum::<i128>() as f64 / in_units;
+            *sum =
+                self.integers.iter().map(|integers| integers.sums()[element]).sum::<i128>() as f64 / in_units;
         }
         Ok(())
     }
@@ -275,9 +275,6 @@ impl Grid {
 
 /// Numbers that are rounded together.
 const CHUNK: usize = 512;
-
-/// Adding this rounds a number below 2⁵¹ to the nearest integer, which stands in the last digits of the sum.
-const MAGIC: f64 = 6_755_399_441_055_744.0; // 1.5 · 2^52
 
 /// `out = (round(sum · in_steps) + drawn) · unit`
 fn round_and_add(sum: &[f64], drawn: &[i64], in_steps: f64, unit: f64, out: &mut [f64]) {

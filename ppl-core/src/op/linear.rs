@@ -75,6 +75,9 @@ impl Primitive for Linear {
             *out = lane_product(a.numbers(), b.numbers());
             return;
         }
+        if let (1, Some(a), Some(b)) = (lanes, a.of_one_lane(), b.of_one_lane()) {
+            return self.run_one_lane(out, a, b);
+        }
         let (rows_a, rows_b) = (a.rows(lanes), b.rows(lanes));
         match self {
             Linear::Inner => {
@@ -104,6 +107,57 @@ impl Primitive for Linear {
                 for (index, out) in out.chunks_exact_mut(lanes).enumerate() {
                     out.fill(T::zero());
                     accumulate(out, a.row(index / rows_b, lanes), b.row(index % rows_b, lanes));
+                }
+            }
+        }
+    }
+}
+
+/// Rows of a matrix whose products with a vector are formed together.
+const TOGETHER: usize = 8;
+
+impl Linear {
+    /// The same for one lane, with the same additions in the same order for each element: what is added to different
+    /// elements does not have to wait for each other, and rows of one number are no slices to be found.
+    #[inline(always)]
+    fn run_one_lane<T: Scalar>(self, out: &mut [T], a: &[T], b: &[T]) {
+        match self {
+            Linear::Inner => {
+                let product = rest_of_products(a, b);
+                out.iter_mut().for_each(|out| *out = product);
+            }
+            Linear::MatVec => {
+                let columns = b.len();
+                for (first, out) in (0..).step_by(TOGETHER).zip(out.chunks_mut(TOGETHER)) {
+                    let rows = &a[first * columns..][..out.len() * columns];
+                    let mut sums = [T::zero(); TOGETHER];
+                    match out.len() {
+                        TOGETHER => {
+                            for (k, &x) in b.iter().enumerate() {
+                                for j in 0..TOGETHER {
+                                    sums[j] += rows[j * columns + k] * x;
+                                }
+                            }
+                        }
+                        some => {
+                            for (j, sum) in sums[..some].iter_mut().enumerate() {
+                                *sum = rest_of_products(&rows[j * columns..][..columns], b);
+                            }
+                        }
+                    }
+                    out.iter_mut().zip(sums).for_each(|(out, sum)| *out = sum);
+                }
+            }
+            Linear::VecMat => {
+                out.fill(T::zero());
+                for (&y, row) in a.iter().zip(b.chunks_exact(out.len().max(1))) {
+                    out.iter_mut().zip(row).for_each(|(out, &x)| *out += y * x);
+                }
+            }
+            Linear::Outer => {
+                for (out, &u) in out.chunks_exact_mut(b.len().max(1)).zip(a) {
+                    // A zero without a sign, as that of a sum is.
+                    out.iter_mut().zip(b).for_each(|(out, &v)| *out = T::zero() + u * v);
                 }
             }
         }

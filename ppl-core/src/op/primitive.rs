@@ -169,6 +169,15 @@ impl<'a, T: Scalar> Operand<'a, T> {
         }
     }
 
+    /// The same, if they lie in a row.
+    #[inline]
+    pub(crate) fn of_one_lane(&self) -> Option<&'a [T]> {
+        match self {
+            Operand::Rows(data) | Operand::Shared(data) => Some(data),
+            Operand::Records(..) => None,
+        }
+    }
+
     #[inline]
     pub(crate) fn row(&self, index: usize, lanes: usize) -> Row<'a, T> {
         match self {

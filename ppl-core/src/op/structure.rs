@@ -206,6 +206,13 @@ impl Primitive for Structure {
             return transpose(out, args[0].numbers(), rows, columns);
         }
         let Structure::Concat { axis } = *self else {
+            // Rows of one number are no slices to be found.
+            if let (1, Some(x)) = (lanes, args[0].of_one_lane()) {
+                for (out, &from) in out.iter_mut().zip(table) {
+                    *out = if from == NONE { T::zero() } else { x[from as usize] };
+                }
+                return;
+            }
             for (out, &from) in out.chunks_exact_mut(lanes).zip(table) {
                 match from {
                     NONE => out.fill(T::zero()),

@@ -27,6 +27,11 @@ impl<T: Scalar> simd::Job for Direct<'_, T> {
     fn call(self) {
         let Self { sums, weights, rows } = self;
         match rows {
+            // What a sum over lanes is of one: a zero and the product.
+            Operand::Rows(rows) if weights.len() == 1 => {
+                let weight = weights[0];
+                sums.iter_mut().zip(rows).for_each(|(sum, &x)| *sum += T::zero() + weight * x);
+            }
             Operand::Rows(rows) => {
                 for (sum, row) in sums.iter_mut().zip(rows.chunks_exact(weights.len())) {
                     *sum += lane_product(weights, row);

@@ -121,10 +121,12 @@ impl Schema {
 /// assert_eq!(records.schema().dim("x")?, 2);
 /// # Ok::<(), ppl_core::Error>(())
 /// ```
+///
+/// A clone shares the numbers with what it was cloned from, so that it takes no memory of its own.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Records {
     schema: Arc<Schema>,
-    columns: Vec<ColumnData>,
+    columns: Vec<Arc<ColumnData>>,
     records: usize,
 }
 
@@ -150,7 +152,7 @@ impl Records {
         let mut schema =
             Schema::new(columns.iter().map(|(name, column)| (name.clone(), column.shape.clone())))?;
         schema.types = columns.iter().map(|(_, column)| column.data.column_type()).collect();
-        let columns = columns.into_iter().map(|(_, column)| column.data).collect();
+        let columns = columns.into_iter().map(|(_, column)| Arc::new(column.data)).collect();
         Ok(Self { schema: Arc::new(schema), columns, records })
     }
 
@@ -169,22 +171,28 @@ impl Records {
     /// # Ok::<(), ppl_core::Error>(())
     /// ```
     pub fn with_column(self, name: impl Into<String>, column: impl Into<Column>) -> Result<Self> {
-        let (name, column, records) = (name.into(), column.into(), self.records);
-        if !self.columns.is_empty() && column.records != records {
-            let got = column.records;
+        let (name, Column { data, records, shape }) = (name.into(), column.into());
+        if !self.columns.is_empty() && records != self.records {
             return Err(Error::Records(format!(
-                "column '{name}' has {got} rows, and there are {records} records"
+                "column '{name}' has {records} rows, and there are {} records",
+                self.records
             )));
         }
-        let ours = self.columns.into_iter().zip(self.schema.columns());
-        let mut all: Vec<(String, Column)> = ours
-            .map(|(data, (name, shape))| (name.to_owned(), Column { data, records, shape: shape.clone() }))
-            .collect();
-        match all.iter_mut().find(|(known, _)| *known == name) {
-            Some((_, known)) => *known = column,
-            None => all.push((name, column)),
+        let (mut schema, mut columns) = (Schema::clone(&self.schema), self.columns);
+        let (shape, column_type) = (shape.checked()?, data.column_type());
+        match schema.columns.iter().position(|(known, _)| *known == name) {
+            Some(place) => {
+                schema.columns[place].1 = shape;
+                schema.types[place] = column_type;
+                columns[place] = Arc::new(data);
+            }
+            None => {
+                schema.columns.push((name, shape));
+                schema.types.push(column_type);
+                columns.push(Arc::new(data));
+            }
         }
-        Self::from_columns(all)
+        Ok(Self { schema: Arc::new(schema), columns, records })
     }
 
     /// No columns and no records: what goes into [`simulate`](crate::simulate),
@@ -214,7 +222,7 @@ impl Records {
             let ours = self.schema.columns.iter().position(|(ours, of)| ours == name && of == shape);
             match ours {
                 Some(ours) => {
-                    columns.push(self.columns[ours].clone());
+                    columns.push(Arc::clone(&self.columns[ours]));
                     schema.types[index] = self.schema.types[ours];
                 }
                 None if read.contains(name) => {
@@ -225,7 +233,7 @@ impl Records {
                     return Err(Error::Records(told));
                 }
                 None => {
-                    columns.push(ColumnData::F64(vec![0.0; self.records * shape.elements()]));
+                    columns.push(Arc::new(ColumnData::F64(vec![0.0; self.records * shape.elements()])));
                     schema.types[index] = ColumnType::F64;
                 }
             }
@@ -314,6 +322,10 @@ mod tests {
         kept(vec![1_u32; 6]);
         kept(vec![1_i32; 6]);
         kept(vec![1_i64; 6]);
+        let clone = |records: &Records| records.clone().with_column("y", vec![1.0, 2.0]).unwrap();
+        let records = Records::from_columns([("x", vec![3_u8, 4])]).unwrap();
+        let here = records.column(0).as_slice::<u8>().unwrap().as_ptr();
+        assert_eq!(clone(&records).column(0).as_slice::<u8>().unwrap().as_ptr(), here);
         let one = vec![1_u32, 2];
         let here = one.as_ptr();
         assert_eq!(Column::from(one).data().as_slice::<u32>().unwrap().as_ptr(), here);
