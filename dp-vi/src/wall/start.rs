@@ -228,8 +228,9 @@ impl PriorStart {
     /// Records that are compared, about: with more, choices are hardly better and take longer.
     const COMPARED: f64 = 20_000.0;
 
-    /// Most elements of values that all comparisons of one candidate use, which take some ten seconds for all.
-    const MOST_WORK: f64 = 5e6;
+    /// Most elements of values that all comparisons of one candidate use, which take some ten seconds for all of up to a
+    /// thousand candidates.
+    const MOST_WORK: f64 = 2e6;
 
     /// Points that differ in one part, about. With twice as many, or more choices than there are parts, fits of the same
     /// tables were no better.
