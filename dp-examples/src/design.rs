@@ -383,7 +383,7 @@ impl Columns {
             read.columns.push((one, vec![1.0; table.len()]));
         }
         let readers = columns.iter().map(|column| (*column, Reader::new(table, bounds, column)));
-        // In their order, so that of several mistakes the first is told.
+        // In their order, so that of several mistakes the first is reported.
         for reader in table.read_columns(readers.collect(), Reader::take)? {
             reader?.finish(&mut read);
         }

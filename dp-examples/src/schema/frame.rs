@@ -86,7 +86,7 @@ impl Frame {
         };
         let readers = entries.into_iter().map(|(column, entry)| (column, Ok(Reader::new(entry))));
         let read = table.read_columns(readers.collect(), Reader::take)?;
-        // In their order, so that of several mistakes the first is told.
+        // In their order, so that of several mistakes the first is reported.
         for (column, reader) in columns.iter().zip(read) {
             let (values, absent) = reader?.finish();
             if let Some(absent) = absent {

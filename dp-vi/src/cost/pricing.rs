@@ -104,8 +104,8 @@ pub(crate) fn choice_event(epsilon: f64) -> dp_accountant::Result<Event> {
     Event::new(Mechanism::PureDp { epsilon }, Sampling::None)
 }
 
-/// The event of a private choice whose probabilities' logarithms on neighbours differ by numbers from `t − ε` to `t`, for
-/// some `t`: a Gaussian mechanism that costs no less. The proof is at [`Marginals`](crate::Marginals#privacy).
+/// The event of a private choice whose probabilities' logarithms on neighbours differ by numbers from `t − ε` to `t`,
+/// for some `t`: a Gaussian mechanism that costs no less. The proof is at [`Marginals`](crate::Marginals#privacy).
 pub(crate) fn bounded_range_event(relation: Relation, epsilon: f64) -> dp_accountant::Result<Event> {
     // A part in 10¹² below the exact quotient, for rounding.
     event(bounded_range_noise_multiplier(relation) / epsilon * (1.0 - 1e-12), Sampling::None)

@@ -152,9 +152,9 @@ pub struct StartPlan {
     pub epsilon: f64,
     /// How many choices there are.
     pub choices: u64,
-    /// What each is paid for as. Where the start was named this is any mechanism of that ε; where it is from the prior, a
-    /// Gaussian mechanism that costs no less than an exponential mechanism of that ε and whose noise adds up with that of
-    /// the steps.
+    /// What each is paid for as. Where the start was named this is any mechanism of that ε; where it is from the
+    /// prior, a Gaussian mechanism that costs no less than an exponential mechanism of that ε and whose noise adds up
+    /// with that of the steps.
     pub event: Event,
 }
 
@@ -190,9 +190,9 @@ fn pick(utilities: Utilities, private: Option<&mut PaidChoices>, seed: &Seed) ->
 /// A start made of points from the prior, for models with exchangeable parts: the default where none was named.
 ///
 /// One of some hundred points is chosen, and then, several times, the point that was chosen so far or one that differs
-/// from it in a part, which is that of another point from the prior, or beside a part that the point has already. A point
-/// at random seldom has a component at each of several clusters (of four that are equally likely to be met, one in ten
-/// has); one by one they are found.
+/// from it in a part, which is that of another point from the prior, or beside a part that the point has already. A
+/// point at random seldom has a component at each of several clusters (of four that are equally likely to be met, one
+/// in ten has); one by one they are found.
 ///
 /// ```text
 /// u_c = Σ_i max(0, 1 − (max_c' ln p(x_i | c') − ln p(x_i | c))/5)        over the records of a sample
@@ -202,20 +202,21 @@ fn pick(utilities: Utilities, private: Option<&mut PaidChoices>, seed: &Seed) ->
 /// known, and units of the records do not matter.
 ///
 /// # Privacy
-/// As for [`PrivateStart`]: each record's term is in [0, 1] and depends on that record and the candidates, which are the
-/// same for all data or follow from what was chosen before. Whether a record is in the sample depends on a random word of
-/// its own, independent of all others and equally distributed for all: given which of the other records are in the
-/// sample, a further one changes no other's term, wherever in the table it stands. That the point so far counts as often
-/// as all others together is a public weight, the same for all data.
+/// As for [`PrivateStart`]: each record's term is in [0, 1] and depends on that record and the candidates, which are
+/// the same for all data or follow from what was chosen before. Whether a record is in the sample depends on a random
+/// word of its own, independent of all others and equally distributed for all: given which of the other records are
+/// in the sample, a further one changes no other's term, wherever in the table it stands. That the point so far
+/// counts as often as all others together is a public weight, the same for all data.
 ///
 /// A further record raises logarithms of weights by something in `[0, s]`, so those of probabilities change by numbers
-/// within an interval of length `s`; replacing one, within one of length `2s`. Each choice is of bounded range, and paid
-/// for as [`bounded_range_event`](crate::cost::pricing::bounded_range_event).
+/// within an interval of length `s`; replacing one, within one of length `2s`. Each choice is of bounded range, and
+/// paid for as [`bounded_range_event`](crate::cost::pricing::bounded_range_event).
 pub(crate) struct PriorStart;
 
 impl PriorStart {
-    /// The share of the budget that is spent on the choices: about what a single choice of a tenth of ε costs that is paid
-    /// for as any mechanism of that ε. On nine made-up tables of three to five clusters .1 and .25 did about as well.
+    /// The share of the budget that is spent on the choices: about what a single choice of a tenth of ε costs that is
+    /// paid for as any mechanism of that ε. On four made-up tables of four and five clusters and the file of
+    /// BENCHMARKS' mixture .1 and .25 did about as well.
     pub(crate) const SHARE: f64 = 0.15;
 
     /// Most choices.
@@ -228,16 +229,16 @@ impl PriorStart {
     /// Records that are compared, about: with more, choices are hardly better and take longer.
     const COMPARED: f64 = 20_000.0;
 
-    /// Most elements of values that all comparisons of one candidate use, which take some ten seconds for all of up to a
-    /// thousand candidates.
+    /// Most elements of values that all comparisons of one candidate use, which take some ten seconds for all of up
+    /// to a thousand candidates.
     const MOST_WORK: f64 = 2e6;
 
-    /// Points that differ in one part, about. With twice as many, or more choices than there are parts, fits of the same
-    /// tables were no better.
+    /// Points that differ in one part, about. With twice as many, or more choices than there are parts, fits of the
+    /// same tables were no better.
     const EXCHANGED: usize = 60;
 
-    /// One in how many of these parts is that of another point, and not beside a part that there is. With one in two, or
-    /// none beside, fewer clusters were found.
+    /// One in how many of these parts is that of another point, and not beside a part that there is. With one in two,
+    /// or none beside, fewer clusters were found.
     const OF_PRIOR: usize = 3;
 
     /// How many choices a start of a model with so many parts is made of.
@@ -264,7 +265,8 @@ impl PriorStart {
             None => Self::choices(parts.len()) - 1,
         };
         let exchanges = if parts.is_empty() { 0 } else { exchanges };
-        // So many points for each part that all are served alike, and for more parts than points for one after the other.
+        // So many points for each part that all are served alike, and for more parts than points for one after the
+        // other.
         let each = (Self::EXCHANGED / parts.len().max(1)).max(1);
         let count = (each * parts.len()).min(Self::EXCHANGED);
         let points = PriorPoints::new(model, records.schema(), &traced.sites, count * exchanges as usize)?;
@@ -525,8 +527,8 @@ mod tests {
         PaidChoices::new(receipts, StartPlan { epsilon, choices, event }, relation)
     }
 
-    /// Five clusters, of which points from the prior hardly ever have all: each gets a centre by exchanging parts, with a
-    /// budget and without.
+    /// Five clusters, of which points from the prior hardly ever have all: each gets a centre by exchanging parts,
+    /// with a budget and without.
     #[test]
     fn each_cluster_gets_a_component() {
         fn five(ctx: &mut Ctx) -> ppl_core::Result<()> {
@@ -574,8 +576,8 @@ mod tests {
     }
 
     proptest! {
-        /// Of bounded range: with the utilities of any records and what any record adds, or replaces, the choice's δ is at
-        /// most that of the Gaussian mechanism it is paid for as.
+        /// Of bounded range: with the utilities of any records and what any record adds, or replaces, the choice's δ
+        /// is at most that of the Gaussian mechanism it is paid for as.
         #[test]
         fn a_choice_costs_at_most_its_gaussian(
             candidates in proptest::collection::vec((0.0..30.0_f64, 0.0..=1.0_f64, 0.0..=1.0_f64), 2..7),
