@@ -159,6 +159,16 @@ mod tests {
         assert_eq!(best_threshold(&[0.0; 4], &[0.0; 4]), f64::INFINITY);
     }
 
+    /// 196 of 200 right among 2,000 canaries: the term in δ, which is `2 m δ` times at most 1/11, takes everything at 1e-5
+    /// and next to nothing at 1e-10. The figures are those of SciPy 1.17's `binom.sf` and bisection.
+    #[test]
+    fn a_large_delta_takes_what_one_run_shows() {
+        let found = |delta: f64| one_run_epsilon(196, 200, 2_000, delta, 1e-6);
+        assert_eq!(found(1e-5), 0.0);
+        assert!((found(1e-10) - 2.0735).abs() < 5e-5, "{}", found(1e-10));
+        assert!((found(0.0) - 2.0743).abs() < 5e-5, "{}", found(0.0));
+    }
+
     #[test]
     fn one_run_without_delta_is_a_test_of_a_coin() {
         // 100 of 100: p^100 = α where ε = ln(p/(1 − p)).

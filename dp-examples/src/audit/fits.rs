@@ -21,7 +21,9 @@ pub struct OneRun {
     pub guesses: u64,
     /// Guesses that were right.
     pub right: u64,
-    /// ε of the fit at a δ of 10⁻¹⁰, as it is claimed.
+    /// δ of the fit.
+    pub delta: f64,
+    /// ε of the fit at this δ, as it is claimed.
     pub claimed: f64,
     /// What ε is at least, but for a probability of [`FALSE_ALARM`](super::FALSE_ALARM).
     pub found: f64,
@@ -76,5 +78,5 @@ pub fn whole_fit(canaries: u64, epsilon: f64, seed: u64) -> Result<OneRun, Box<d
     let (guesses, right) = (2 * each as u64, right as u64);
     let claimed = fit.privacy().epsilon.as_ref().map_or(f64::INFINITY, |epsilon| epsilon.upper);
     let found = one_run_epsilon(right, guesses, canaries, DELTA, super::FALSE_ALARM);
-    Ok(OneRun { canaries, guesses, right, claimed, found })
+    Ok(OneRun { canaries, guesses, right, delta: DELTA, claimed, found })
 }

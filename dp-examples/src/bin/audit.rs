@@ -50,10 +50,10 @@ fn main() -> ExitCode {
             return Ok::<(), Box<dyn Error>>(());
         }
         write!(out, "{}", markdown(&releases))?;
-        let OneRun { canaries, guesses, right, claimed, found } = whole_fit;
+        let OneRun { canaries, guesses, right, delta, claimed, found } = whole_fit;
         writeln!(
             out,
-            "\nA whole fit of 20 steps in one run, {canaries} canaries: {right} of {guesses} guesses right; ε claimed {claimed:.3}, at least {found:.3}."
+            "\nA whole fit of 20 steps in one run, {canaries} canaries: {right} of {guesses} guesses right; ε claimed {claimed:.3} at δ = {delta:e}, at least {found:.3}."
         )?;
         Ok(())
     });
