@@ -12,7 +12,7 @@ use dp_vi::optimiser::{
     AdaDp, ScaleByName, ScaleBySchedule, Schedule, Transformation, ada_grad, adam, momentum, rms_prop, sgd,
     yogi,
 };
-use dp_vi::{Clipping, DpVi, DrawScheme, PrivacyNoise, Quantile, Sensitive};
+use dp_vi::{Clipping, Correction, DpVi, DrawScheme, PrivacyNoise, Quantile, Sensitive};
 use ndarray::{Array1, Array2};
 use ppl_core::{Column, Constraint, Ctx, Distribution, Records, Result};
 use ppl_distributions::{Bernoulli, HalfNormal, Normal};
@@ -179,6 +179,33 @@ fn no_guide_allocates() {
         (0..29).for_each(|_| training.step().unwrap());
         assert_eq!(ALLOCATIONS.with(Cell::get) - before, 0, "{name}");
     }
+}
+
+/// Probes decide how far they go where a round begins: of eight pairs each here, so thirteen times in a hundred steps.
+#[test]
+fn probes_allocate_where_a_round_begins() {
+    let y = Array1::from_shape_fn(300, |i| (i % 7) as f64 / 3.0 - 1.0);
+    let records = Sensitive::new(Records::from_columns([("x", Column::from(y))]).unwrap());
+    let model = |ctx: &mut Ctx<'_>| {
+        let (a, s) = (ctx.sample("a", Normal::new(0.0, 1.0))?, ctx.sample("s", HalfNormal::new(1.0))?);
+        ctx.each_record(|ctx, record| ctx.observe("x", Normal::new(a, s), record.get("x")?))
+    };
+    let mut training = DpVi::new(model, AutoNormal::new())
+        .budget(Budget { epsilon: 1.0, delta: 1e-5, relation: Relation::AddRemove })
+        .correction(Correction::Probes)
+        .steps(400)
+        .seed(Seed::for_tests(3))
+        .start(&records)
+        .unwrap();
+    training.step().unwrap();
+    let mut allocates = || {
+        let before = ALLOCATIONS.with(Cell::get);
+        training.step().unwrap();
+        ALLOCATIONS.with(Cell::get) > before
+    };
+    assert_eq!((1..300).filter(|_| allocates()).count(), 0);
+    let rounds = (300..400).filter(|_| allocates()).count();
+    assert!((1..=13).contains(&rounds), "{rounds}");
 }
 
 #[test]

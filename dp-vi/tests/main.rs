@@ -20,6 +20,7 @@ mod number_of_records;
 mod optimisers;
 mod payments;
 mod plans;
+mod probes;
 mod public;
 mod report;
 mod streams;

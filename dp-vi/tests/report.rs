@@ -113,6 +113,9 @@ fn what_intervals_hold_of_the_noise_is_said() {
     let (words, corrected) =
         said(DpVi::new(two, AutoNormal::new()).budget(budget(Relation::AddRemove)).fit(&records()).unwrap());
     assert!(words.starts_with("leave out the privacy noise") && !corrected, "{words}");
+    let probed = DpVi::new(two, AutoNormal::new()).correction(Correction::Probes);
+    let (words, corrected) = said(probed.budget(budget(Relation::AddRemove)).fit(&records()).unwrap());
+    assert!(words.contains("has not been measured for this kind of model") && corrected, "{words}");
     // Forty records at epsilon 1 say nothing of a curvature by themselves.
     let trace = DpVi::new(two, AutoNormal::new()).correction(Correction::TraceRegression);
     let (words, corrected) =

@@ -253,6 +253,23 @@ impl<'s> PriorPoints<'s> {
     }
 }
 
+/// Draws of the prior of each latent element, unconstrained: by site and element. `None` for an element whose prior cannot be
+/// drawn from, as a flat one, and for parameters.
+pub(crate) fn prior_draws(
+    model: &dyn Model,
+    schema: &Schema,
+    sites: &[GuideSite],
+) -> Vec<Vec<Option<Vec<f64>>>> {
+    let prior = PriorDraws::new(model, schema, sites, DRAWS).ok();
+    let of = |site: &GuideSite| {
+        let at = |prior: &PriorDraws<'_>| prior.sites.iter().position(|known| known.name == site.name);
+        let found = prior.as_ref().and_then(|prior| Some(&prior.draws[at(prior)?]));
+        let finite = |draws: &Vec<f64>| draws.iter().all(|x| x.is_finite()).then(|| draws.clone());
+        found.map_or_else(|| vec![None; site.elements()], |draws| draws.iter().map(finite).collect())
+    };
+    sites.iter().map(of).collect()
+}
+
 /// Points to start from where the density is not finite at the usual start, all sites one after the other: the
 /// prior's medians, then points from the prior. None where the prior cannot be drawn from, as a flat one.
 pub(crate) fn other_starts(model: &dyn Model, schema: &Schema, sites: &[GuideSite]) -> Vec<Vec<f64>> {

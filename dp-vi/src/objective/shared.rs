@@ -41,6 +41,11 @@ impl Drawn {
         let elements = self.values.len() / self.draws.number();
         &self.values[draw * elements..][..elements]
     }
+
+    pub(super) fn of_mut(&mut self, draw: usize) -> &mut [f64] {
+        let elements = self.values.len() / self.draws.number();
+        &mut self.values[draw * elements..][..elements]
+    }
 }
 
 /// Guide, prior and entropy. Nothing here knows of records.

@@ -9,9 +9,11 @@ use crate::cost::pricing::{
 };
 use crate::error::{Error, Result};
 use crate::objective::curvature::{CurvatureShape, OF_RECORDS};
+use crate::objective::draws::DrawScheme;
 use crate::objective::gradients::Gradients;
 use crate::objective::traced::Survey;
 use crate::objective::weights::RecordWeights;
+use crate::outcome::correction::probes::{MOST_PROBED, fewest_steps_of, number_of_probes};
 use crate::outcome::correction::trace_regression::MOST_ELEMENTS;
 use crate::summaries::CountRelease;
 use crate::wall::bound::clip::{ClipNorm, Clipping, LARGEST_CLIP_NORM};
@@ -95,7 +97,8 @@ impl Settings {
                 number(most)
             ));
         }
-        let shape = self.curvature_shape(survey, weighted, budget, &mut reasons)?;
+        let probes = self.correction == Correction::Probes && budget.is_some();
+        let shape = self.curvature_shape(survey, weighted, (budget, probes), &mut reasons)?;
         self.check_noise_limited(survey, weighted, shape.is_some())?;
         // Under add/remove a bound for any number of records, which is protected there; a stated one may be
         // wrong.
@@ -138,6 +141,7 @@ impl Settings {
             gradients: self.gradients,
             noise: self.noise,
             trace_regression: self.correction == Correction::TraceRegression && budget.is_some(),
+            probes: 0,
             curvature: None,
             count: None,
             start_from_prior,
@@ -264,7 +268,10 @@ impl Settings {
             }
             let single = rest.noise_multiplier / (1.0 - share - counting - starting).sqrt();
             let choices = plan.start.as_ref().map_or(0, |start| start.choices);
-            let fewest = fewest_steps(clipping);
+            let fewest = match (probes, fewest_steps(clipping)) {
+                (true, others) => fewest_steps_of(elements, others),
+                (false, fewest) => fewest,
+            };
             // What was released before may have counted records, too.
             let before = self.before.iter().fold(0, |sum: u64, release| sum.saturating_add(release.count));
             let counts = counts || before > 0;
@@ -274,6 +281,16 @@ impl Settings {
             let (rate, steps) = self.rate_and_steps(sampler, &drawn, &spending, &mut reasons)?;
             let drawn = drawn(rate)?;
             plan.steps = steps;
+            if probes {
+                plan.probes = number_of_probes(steps, elements);
+                reasons.push(match plan.probes {
+                    0 => format!("posterior: the guide's; its intervals leave out the privacy noise, because {steps} steps are too few to probe {elements} values"),
+                    probes => format!(
+                        "posterior: corrected for the noise, with a curvature that the last {probes} steps find at pairs of points around where the others have \
+                         come; no other part of the budget goes into it"
+                    ),
+                });
+            }
             if let Some(early) = plan.curvature.as_mut().and_then(|curvature| curvature.early.as_mut()) {
                 early.before_step = (steps as f64 * EARLY_AFTER) as u64;
             }
@@ -292,6 +309,21 @@ impl Settings {
         }
         plan.reasons = reasons;
         Ok(plan)
+    }
+
+    /// Why a run cannot probe the curvature.
+    fn refuses_probes(&self, survey: Survey) -> Option<Error> {
+        if survey.draws_for_records {
+            return Some(OF_RECORDS);
+        }
+        if survey.elements > MOST_PROBED {
+            let (what, requirement) = ("number of elements at the frontier for probes", "at most 128");
+            return Some(Error::OutOfRange { what, requirement, value: survey.elements as f64 });
+        }
+        let pairs = self.draws == DrawScheme::Antithetic && self.gradients == Gradients::Aligned;
+        (!pairs).then_some(Error::Conflict(
+            "probes of the curvature are pairs of points: take mirrored draws and gradients at the latent values, or another correction",
+        ))
     }
 
     /// How gradients are bounded, and whether recognised weights make that free of bias.
@@ -334,12 +366,12 @@ impl Settings {
         &self,
         survey: Survey,
         weighted: bool,
-        budget: Option<Budget>,
+        (budget, probes): (Option<Budget>, bool),
         reasons: &mut Vec<String>,
     ) -> Result<Option<CurvatureShape>> {
         self.check_curvature(survey)?;
         let shape = match (self.correction, budget) {
-            (Correction::None | Correction::TraceRegression, _) | (_, None) => None,
+            (Correction::None | Correction::TraceRegression | Correction::Probes, _) | (_, None) => None,
             (Correction::Full, _) => Some(CurvatureShape::Full),
             (Correction::Diagonal, _) => Some(CurvatureShape::Diagonal),
             (Correction::Recognised, _) if !weighted => None,
@@ -354,9 +386,16 @@ impl Settings {
                 ("number of elements at the frontier for a trace regression", "at most 64");
             return Err(Error::OutOfRange { what, requirement, value: survey.elements as f64 });
         }
+        if probes {
+            // Said when the number of steps is known.
+            return Ok(None);
+        }
         reasons.push(match shape {
             None if by_trace => "posterior: corrected for the noise, with a curvature read off the noisy gradients of the run; no budget goes into it"
                 .to_owned(),
+            None if self.correction == Correction::Recognised && self.refuses_probes(survey).is_none() => {
+                "posterior: the guide's; its intervals leave out the privacy noise (Correction::Probes takes it in)".to_owned()
+            }
             None => "posterior: the guide's; its intervals leave out the privacy noise".to_owned(),
             Some(shape) => format!(
                 "posterior: corrected for the noise, by a release of the {} ({}) for {} of the budget",
@@ -373,6 +412,9 @@ impl Settings {
 
     /// What a curvature that was asked for needs.
     fn check_curvature(&self, survey: Survey) -> Result<()> {
+        if let (Correction::Probes, Some(refused)) = (self.correction, self.refuses_probes(survey)) {
+            return Err(refused);
+        }
         let asked = matches!(self.correction, Correction::Full | Correction::Diagonal);
         if asked && survey.draws_for_records {
             return Err(OF_RECORDS);

@@ -97,6 +97,9 @@ pub struct PrivacyPlan {
     pub curvature: Option<CurvaturePlan>,
     /// Whether the posterior is corrected with a curvature that is read off the run's gradients.
     pub trace_regression: bool,
+    /// How many of the steps, at their end, are probes: pairs of points around where the run has come, from which its
+    /// curvature is found.
+    pub probes: u64,
     /// The noise multiplier of the release of the number of records, if there is one.
     pub count: Option<f64>,
     /// Whether the run starts at one of several points from the prior, because parts of the model are
@@ -161,6 +164,11 @@ impl PrivacyPlan {
     #[must_use]
     pub fn delta_of_deviations(&self) -> Option<f64> {
         self.budget.map(|budget| self.deviation.taken_of(&budget)).filter(|&delta| delta > 0.0)
+    }
+
+    /// The steps that look for values.
+    pub(crate) fn searching(&self) -> u64 {
+        self.steps - self.probes
     }
 
     /// Whether `C` follows a quantile of the gradients' norms.

@@ -28,7 +28,7 @@ const ADAM_STEPS: f64 = 300.0;
 #[non_exhaustive]
 pub enum Correction {
     /// Where the likelihood is recognised as a generalised linear term with recognised weights: all of the
-    /// curvature up to 128 elements, its diagonal above.
+    /// curvature up to 128 elements, its diagonal above. Of other likelihoods the posterior is the guide's.
     #[default]
     Recognised,
     /// No: the posterior is the guide's.
@@ -53,6 +53,24 @@ pub enum Correction {
     /// for any likelihood, up to 64 elements. Where the run says too little of it, the posterior is the
     /// guide's, and [`PrivacyReport::intervals`](crate::PrivacyReport::intervals) says so; with fewer than some thousand records a released curvature is better.
     TraceRegression,
+    /// Yes, for any likelihood of up to 128 elements, with a curvature that the last quarter of the steps looks for:
+    ///
+    /// ```text
+    /// at c ± W ε:   (g₊ − g₋)/2 = −S W ε + e      c where the other steps have come, ε of ±1, e the noise
+    /// ```
+    ///
+    /// Gradients there are released like those of all steps, so nothing of the budget goes into it beside the steps. Probes
+    /// go as far as the noise asks for: about three standard deviations of the posterior, noise included, and along the
+    /// eigenvectors of the curvature as soon as they show. What they leave open of the curvature is integrated over, and a
+    /// value of which the releases say nothing keeps its prior.
+    ///
+    /// The posterior is then a normal in the unconstrained values, whatever the guide was. It takes the likelihood to be nearly
+    /// quadratic over that distance, and the run to have arrived: what a run that has not arrived says of its values is wrong,
+    /// with this correction as without. Where ε is small intervals may be wide and the mean of a positive value, which is
+    /// `e^(m + s²/2)`, large: predictions are then better without this correction, and statements about values with it. On fifteen
+    /// of posteriordb's models at ε = 1 intervals of 90 % hold .70 to 1.00 of draws of the truth on all but one, a mixture that does
+    /// not arrive; without it they hold less than .5 on eleven.
+    Probes,
 }
 
 /// What is public of the norms of records' features in a generalised linear term: with the intercept, in the
@@ -225,7 +243,7 @@ impl Settings {
                 "vanilla gradients mix the sites, so they cannot be clipped site by site",
             ));
         }
-        if matches!(self.correction, Correction::Full | Correction::Diagonal | Correction::TraceRegression) {
+        if !matches!(self.correction, Correction::Recognised | Correction::None) {
             return Err(Error::Conflict(
                 "the correction for the noise needs gradients at the latent values, which vanilla gradients are not",
             ));
@@ -263,8 +281,8 @@ impl Settings {
     pub(crate) fn schedule_for(&self, plan: &PrivacyPlan) -> Schedule {
         self.schedule.unwrap_or(match plan.clipping {
             Clipping::Adaptive => {
-                let rate = ADAM_RATE * (ADAM_STEPS / plan.steps as f64).min(1.0).sqrt();
-                Schedule::WarmUpThenCosine { rate, steps: (plan.steps / 30).max(1) }
+                let rate = ADAM_RATE * (ADAM_STEPS / plan.searching() as f64).min(1.0).sqrt();
+                Schedule::WarmUpThenCosine { rate, steps: (plan.searching() / 30).max(1) }
             }
             _ => Schedule::HoldThenCosine(ADAM_RATE),
         })

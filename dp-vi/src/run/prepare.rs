@@ -9,7 +9,7 @@ use crate::cost::pricing::sampling_rate;
 use crate::error::{Error, Result};
 use crate::guides::guide::{Guide, GuideSite};
 use crate::objective::frontier::Estimator;
-use crate::objective::initial::InitialValues;
+use crate::objective::initial::{InitialValues, prior_draws};
 use crate::objective::prior::{PriorCurvature, SiteAt};
 use crate::objective::programs::{Objective, Options};
 use crate::objective::traced::Traced;
@@ -17,6 +17,7 @@ use crate::objective::weights::RecordWeights;
 use crate::optimiser::{NoiseLimited, StepScale, TailAverage, Transformation};
 use crate::outcome::convergence::converge;
 use crate::outcome::correction::hessian::Hessian;
+use crate::outcome::correction::probes::{ElementPrior, Probes};
 use crate::outcome::correction::tail::GradientTail;
 use crate::outcome::progress::Callback;
 use crate::outcome::report::{LEAVE_OUT, NOT_COVERED, PrivacyReport, RECORD, assumptions};
@@ -37,7 +38,7 @@ use crate::wall::unprotected::UnprotectedSum;
 use dp_accountant::{Receipt, Relation};
 use dp_sampler::{GaussianNoise, MAX_RECORDS, Purpose, Seed, Subsampler, Subsampling};
 use ndarray::ArrayD;
-use ppl_core::{Graph, Model, RecordGradient, Records, Schema};
+use ppl_core::{Constraint, Graph, Model, RecordGradient, Records, Schema};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -293,10 +294,27 @@ impl<'r, G: Guide, S: Subsampler> Prepared<'r, '_, G, S> {
         if let (Optimiser::NoiseLimited(optimiser), Some(prior)) = (&mut optimiser, &mut prior) {
             scale_by_noise(optimiser, number, &plan, &estimator, prior)?;
         }
-        let corrects = plan.curvature.is_some() || plan.trace_regression;
+        let prior_of_probes = (plan.probes > 0).then(|| {
+            let sites = &estimator.shared.sites;
+            let draws = prior_draws(&self.model, self.records.schema(), sites);
+            let touched =
+                sites.iter().zip(draws).zip(estimator.ranges()).filter(|(_, range)| range.is_some());
+            let elements = touched.flat_map(|((site, draws), _)| {
+                let is_real = site.support == Constraint::Real;
+                draws.into_iter().map(move |draws| ElementPrior::new(draws, is_real))
+            });
+            elements.collect::<Vec<_>>()
+        });
+        let corrects = plan.curvature.is_some() || plan.trace_regression || plan.probes > 0;
         let correction = prior.filter(|_| corrects).map(|prior| {
-            // Steps that are limited by the noise go straight on from the first; Adam's rates have to settle.
-            let share = if self.settings.noise_limited { 0.85 } else { 0.75 };
+            let share = match (self.settings.noise_limited, plan.probes) {
+                // They go straight on from the first.
+                (true, _) => 0.85,
+                // Adam's rates have to settle.
+                (false, 0) => 0.75,
+                // Where scales and components arrive late, gradients of the way there are of another curvature.
+                (false, _) => 0.55,
+            };
             let tail = GradientTail::new(
                 estimator.latent_elements(),
                 (plan.steps, share),
@@ -318,7 +336,18 @@ impl<'r, G: Guide, S: Subsampler> Prepared<'r, '_, G, S> {
                 })
             });
             let law = plan.curvature;
-            CorrectionState { tail, release: curvature, curvature: None, early, law, trace, measured, prior }
+            let probes = prior_of_probes.map(|prior| Probes::new((plan.steps, plan.probes), prior));
+            CorrectionState {
+                tail,
+                release: curvature,
+                curvature: None,
+                early,
+                law,
+                trace,
+                measured,
+                prior,
+                probes,
+            }
         });
         let (parameters, convergence) = found.unzip();
         let parameters = parameters.unwrap_or_else(|| estimator.shared.initial.clone());
@@ -328,7 +357,7 @@ impl<'r, G: Guide, S: Subsampler> Prepared<'r, '_, G, S> {
         }
         let relative = guide.relative_scales(&estimator.shared.sites);
         let relative = relative.into_iter().map(|scales| (scales.log_scale, scales.factors));
-        let average = TailAverage::new(parameters.len(), plan.steps, self.settings.average)
+        let average = TailAverage::new(parameters.len(), plan.searching(), self.settings.average)
             .with_relative_scales(&estimator.shared.layout, relative);
         let training = Training {
             guide,
@@ -341,6 +370,7 @@ impl<'r, G: Guide, S: Subsampler> Prepared<'r, '_, G, S> {
             records,
             report,
             done,
+            centre: None,
             noise: vec![0.0; estimator.shared.noise_elements],
             released: vec![0.0; steps.dimension()],
             update: vec![0.0; parameters.len()],
@@ -391,7 +421,7 @@ fn options<'a>(
         per_site: plan.clipping == Clipping::PerSite,
         curvature: plan.curvature.map(|curvature| curvature.shape),
         by_scores: plan.curvature.is_some_and(|curvature| curvature.by_scores),
-        trace: plan.trace_regression,
+        trace: plan.trace_regression || plan.probes > 0,
         initial: initial.clone(),
     }
 }
@@ -586,9 +616,9 @@ fn curvature_for_the_guide(
     if plan.budget.is_none() {
         return Hessian::new(model, schema).map(Some);
     }
-    if plan.curvature.is_none() && !plan.trace_regression {
+    if plan.curvature.is_none() && !plan.trace_regression && plan.probes == 0 {
         return wrong(
-            "takes its curvature from a correction, and this plan has none: name Correction::Full or Correction::TraceRegression, or \
+            "takes its curvature from a correction, and this plan has none: name Correction::Full, Correction::Probes or Correction::TraceRegression, or \
              take another guide"
                 .to_owned(),
         );

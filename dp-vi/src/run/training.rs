@@ -10,6 +10,7 @@ use crate::optimiser::{SavedState, StepIndex, TailAverage};
 use crate::outcome::convergence::Convergence;
 use crate::outcome::correction::hessian::Hessian;
 use crate::outcome::correction::noise_aware::{Evidence, NoiseAware};
+use crate::outcome::correction::probes::Probes;
 use crate::outcome::correction::tail::{GradientTail, TailMeans};
 use crate::outcome::correction::unknown_curvature::{self, ReleasedCurvature};
 use crate::outcome::fit::Fit;
@@ -47,6 +48,8 @@ pub struct Training<'r, G, S> {
     pub(super) records: &'r Sensitive<Records>,
     pub(super) report: PrivacyReport,
     pub(super) done: u64,
+    /// Where probes are, once they have begun.
+    pub(super) centre: Option<Vec<f64>>,
     pub(super) parameters: Vec<f64>,
     pub(super) noise: Vec<f64>,
     pub(super) released: Vec<f64>,
@@ -87,6 +90,8 @@ pub(super) struct CorrectionState {
     /// Whether the coverage of such a correction has been measured.
     pub(super) measured: bool,
     pub(super) prior: PriorCurvature,
+    /// Where the curvature is probed.
+    pub(super) probes: Option<Probes>,
 }
 
 impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
@@ -112,7 +117,7 @@ impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
         self.gradient.pay(purse, steps)
     }
 
-    /// Makes one step.
+    /// Makes one step. Where a round of probes begins, room for what is decided there is allocated.
     ///
     /// # Errors
     /// If all steps have been made.
@@ -121,16 +126,68 @@ impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
             return Err(Error::NotPaid { paid: self.done });
         }
         self.turn_steps()?;
+        if self.is_probing() {
+            return self.probe();
+        }
         self.draws.fill(self.done, &mut self.noise);
         self.estimator.draw(&self.parameters, &self.noise, self.gradient.program_mut());
         self.gradient.make(self.done, &mut self.released)?;
-        if let Some(CorrectionState { tail, .. }) = &mut self.correction {
-            tail.take(self.done, &self.estimator, &self.released, self.gradient.noise_added());
+        if let Some(CorrectionState { tail, probes, .. }) = &mut self.correction {
+            let noise = self.gradient.noise_added();
+            tail.take(self.done, &self.estimator, &self.released, noise);
+            // The second half of the steps before them says how far probes go at first.
+            if let (Some(probes), Some(latent)) = (probes, self.estimator.latent())
+                && 2 * self.done >= probes.first()
+            {
+                probes.take_draw(noise * noise, |away, half| {
+                    latent.halves(&self.estimator.shared, &self.released, away, half);
+                });
+            }
         }
         self.estimator.pull_back(&self.noise, &self.released, &mut self.update);
-        let at = StepIndex { step: self.done, steps: self.report.steps };
+        let steps = self.searching();
+        let at = StepIndex { step: self.done, steps };
         self.optimiser.get_mut().ascend(&mut self.parameters, &mut self.update, at);
         self.average.take(self.done, &self.parameters);
+        self.done += 1;
+        Ok(())
+    }
+
+    /// The steps that look for values.
+    fn searching(&self) -> u64 {
+        let probes = self.correction.as_ref().and_then(|correction| correction.probes.as_ref());
+        probes.map_or(self.report.steps, Probes::first)
+    }
+
+    /// Whether this step is a probe. Steps beyond the planned ones, where payment is for whole epochs, are none.
+    fn is_probing(&self) -> bool {
+        let probes = self.correction.as_ref().and_then(|correction| correction.probes.as_ref());
+        probes.is_some_and(|probes| self.done >= probes.first())
+    }
+
+    /// Makes a step at a pair of points around where the run has come, and learns nothing but the gradients there.
+    fn probe(&mut self) -> Result<()> {
+        let centre = match self.centre.take() {
+            Some(centre) => centre,
+            None => {
+                let found = self.average.mean(&self.parameters);
+                let marginals = self.estimator.shared.marginals(&self.guide, &found);
+                locations(&marginals, &Simulation::of(&self.estimator.shared, &found)).concat()
+            }
+        };
+        if let Some(CorrectionState { tail, probes: Some(probes), .. }) = &mut self.correction {
+            let away = probes.displacement(self.done);
+            self.estimator.place(&centre, away, self.gradient.program_mut());
+            self.gradient.make(self.done, &mut self.released)?;
+            let noise = self.gradient.noise_added();
+            tail.take(self.done, &self.estimator, &self.released, noise);
+            if let Some(latent) = self.estimator.latent() {
+                probes.take(noise * noise, |away, half| {
+                    latent.halves(&self.estimator.shared, &self.released, away, half);
+                });
+            }
+        }
+        self.centre = Some(centre);
         self.done += 1;
         Ok(())
     }
@@ -205,8 +262,11 @@ impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
         self.average.save(&mut numbers);
         self.optimiser.get().save(&mut numbers);
         self.gradient.save(&mut numbers);
-        if let Some(CorrectionState { tail, curvature, early, .. }) = &self.correction {
+        if let Some(CorrectionState { tail, curvature, early, probes, .. }) = &self.correction {
             tail.save(&mut numbers);
+            if let Some(probes) = probes {
+                probes.save(&mut numbers);
+            }
             let early = early.as_ref().and_then(|early| early.released.as_deref());
             for released in [curvature.as_deref(), early] {
                 let released = released.unwrap_or_default();
@@ -234,8 +294,11 @@ impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
             self.average.restore(&mut state)?;
             self.optimiser.get_mut().restore(&mut state)?;
             self.gradient.restore(&mut state)?;
-            if let Some(CorrectionState { tail, curvature, early, .. }) = &mut self.correction {
+            if let Some(CorrectionState { tail, curvature, early, probes, .. }) = &mut self.correction {
                 tail.restore(&mut state)?;
+                if let Some(probes) = probes {
+                    probes.restore(&mut state)?;
+                }
                 let mut released = || -> Result<Option<Vec<f64>>> {
                     Ok(match state.take(1)?[0] as usize {
                         0 => None,
@@ -264,7 +327,9 @@ impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
 
     /// Whether the curvature is still to be released.
     pub(crate) fn owes_curvature(&self) -> bool {
-        self.correction.as_ref().is_some_and(|correction| correction.curvature.is_none() && !correction.trace)
+        self.correction.as_ref().is_some_and(|correction| {
+            correction.curvature.is_none() && !correction.trace && correction.probes.is_none()
+        })
     }
 
     /// Releases the curvature at the parameters that have been found, if that was planned and has not been
@@ -323,7 +388,10 @@ impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
         );
         let uncorrected = Posterior::new(&self.estimator.shared.sites, marginals.clone(), simulation.clone());
         let sampling = sampling_variance(&self.gradient.scheme(), self.gradient.rate());
-        let planned = self.correction.as_ref().map(|correction| (correction.trace, correction.measured));
+        let planned = self
+            .correction
+            .as_ref()
+            .map(|correction| (correction.trace || correction.probes.is_some(), correction.measured));
         let bound = self.gradient.clip_norm();
         let noise_aware = self.correction.take().and_then(|correction| {
             correct(&self.estimator, &locations(&marginals, &simulation), correction, (sampling, bound))
@@ -388,10 +456,10 @@ pub(super) fn locations(marginals: &[Option<Marginal>], simulation: &Simulation)
 fn correct(
     estimator: &Estimator,
     locations: &[Vec<f64>],
-    CorrectionState { tail, curvature, early, law, trace, mut prior, .. }: CorrectionState,
+    CorrectionState { tail, curvature, early, law, trace, mut prior, probes, .. }: CorrectionState,
     (sampling, bound): (f64, Option<f64>),
 ) -> Option<NoiseAware> {
-    if curvature.is_none() && !trace {
+    if curvature.is_none() && !trace && probes.is_none() {
         return None;
     }
     let TailMeans { steps, values, gradients, noise_variance, straight } = tail.means()?;
@@ -436,6 +504,7 @@ fn correct(
             let released = ReleasedCurvature { matrix: &matrix, scores, shape, deviation, path, straight };
             unknown_curvature::posterior(touched, &evidence, &released)
         }
+        _ if probes.is_some() => probes?.posterior(touched, &evidence),
         (Some(sums), ..) if trace => sums.posterior(&touched, &evidence),
         _ => None,
     }

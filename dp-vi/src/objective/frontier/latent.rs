@@ -69,6 +69,29 @@ impl Latent {
         }
     }
 
+    /// Half of the difference of a pair: of the frontier's values, and of the released gradients there.
+    pub(crate) fn halves(
+        &self,
+        shared: &Shared,
+        released: &[f64],
+        values: &mut [f64],
+        gradients: &mut [f64],
+    ) {
+        let (first, second) = (shared.drawn.of(0), shared.drawn.of(shared.draws().number() - 1));
+        for place in &self.places {
+            if let Some(frontier) = &place.frontier {
+                let pairs = first[place.range.clone()].iter().zip(&second[place.range.clone()]);
+                values[frontier.clone()]
+                    .iter_mut()
+                    .zip(pairs)
+                    .for_each(|(half, (x, y))| *half = 0.5 * (x - y));
+            }
+        }
+        let scale = 0.5 / shared.draws().stacking();
+        let pairs = released.iter().zip(&released[released.len() - self.elements..]);
+        gradients.iter_mut().zip(pairs).for_each(|(half, (x, y))| *half = scale * (x - y));
+    }
+
     /// The frontier's values at one of the draws, and the released gradient of the log-likelihood there.
     pub(crate) fn at(
         &self,

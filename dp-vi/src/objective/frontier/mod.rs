@@ -51,6 +51,22 @@ impl Estimator {
         self.frontier.feed(&self.shared, parameters, noise, program);
     }
 
+    /// Hands the records' program a pair of points instead of draws: `centre ± away`, where `centre` has all unconstrained
+    /// values and `away` the frontier's. Nothing where the frontier is not at the latent values.
+    pub(crate) fn place(&mut self, centre: &[f64], away: &[f64], program: &mut RecordGradient<f64>) {
+        let Self { shared, frontier: Frontier::Latent(latent) } = self else { return };
+        for (number, sign) in [1.0, -1.0].into_iter().enumerate().take(shared.draws().number()) {
+            let values = shared.drawn.of_mut(number);
+            values.copy_from_slice(centre);
+            for place in &latent.places {
+                let Some(frontier) = &place.frontier else { continue };
+                let values = values[place.range.clone()].iter_mut().zip(&away[frontier.clone()]);
+                values.for_each(|(value, away)| *value += sign * away);
+            }
+        }
+        latent.feed(&shared.drawn, program);
+    }
+
     /// The gradient of the bound with respect to the guide's parameters, given what was released at the draws
     /// that were made last.
     pub(crate) fn pull_back(&mut self, noise: &[f64], released: &[f64], out: &mut [f64]) {

@@ -3,6 +3,7 @@
 pub(crate) mod hessian;
 pub(crate) mod linear_algebra;
 pub(crate) mod noise_aware;
+pub(crate) mod probes;
 pub(crate) mod tail;
 pub(crate) mod trace_regression;
 pub(crate) mod unknown_curvature;

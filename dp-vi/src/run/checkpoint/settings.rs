@@ -92,6 +92,7 @@ fn describe(
     writeln!(f, "protection: {protection}")?;
     match &plan.curvature {
         Some(curvature) => describe_curvature(f, curvature)?,
+        None if plan.probes > 0 => writeln!(f, "curvature: probed by the last {} steps", plan.probes)?,
         None if plan.trace_regression => writeln!(f, "curvature: read off the gradients")?,
         None => writeln!(f, "curvature: none")?,
     }

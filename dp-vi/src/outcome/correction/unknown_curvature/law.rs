@@ -23,6 +23,16 @@ pub(super) const THROUGH: f64 = 0.9;
 /// 3, with 2 .72 and .69, and intervals became longer by a twentieth to a tenth; more changed little.
 pub(super) const SPREAD: f64 = 2.0;
 
+/// Errors of a reading, over a curvature of which nothing can be learned, up to which a curvature that the reading does not show
+/// is most likely one from which the prior has little to fear: its order of magnitude is open then. It is 3 over the 0.02 of a
+/// negligible one, so a curvature of this size leaves a third of the prior's deviation. Above, what is hidden may
+/// still say much, and a mean is taken.
+///
+/// In simulations of quadratic likelihoods (9 values, curvatures over two decades) 90 % intervals hold the truth .84 and .89 of
+/// the time with it where the noise reaches across the prior, and .74 without. Taken everywhere, it cost predictions of a
+/// horseshoe regression a third of their gain.
+const UNLEARNED: f64 = 150.0;
+
 /// Standard deviations of an element's noise that the curvature of a direction must have to be taken by
 /// itself. Where it is less, the direction's own estimate says less than the mean over all such directions.
 const STANDING_OUT: f64 = 3.0;
@@ -74,23 +84,24 @@ impl Observed {
     /// Variances of the errors of `Bᵀ S B`, on and below the diagonal.
     pub(super) fn variances_in(&self, basis: &DMatrix<f64>) -> DMatrix<f64> {
         let n = basis.nrows();
-        let turned = basis.transpose() * &self.vectors;
-        DMatrix::from_fn(n, n, |k, j| {
-            if j > k {
-                return 0.0;
-            }
-            // An element is Σ_a x_a y_a S′_aa + Σ_{a<b} (x_a y_b + x_b y_a) S′_ab.
-            let (x, y) = (turned.row(k), turned.row(j));
-            let mut variance = 0.0;
-            for a in 0..n {
-                variance += (x[a] * y[a]).powi(2) * self.variances[(a, a)];
-                for b in 0..a {
-                    variance += (x[a] * y[b] + x[b] * y[a]).powi(2) * self.variances[(a, b)];
-                }
-            }
-            variance
-        })
+        let turned = self.vectors.transpose() * basis;
+        let variance = |k, j| if j > k { 0.0 } else { variance_along(&self.variances, &turned, (k, j)) };
+        DMatrix::from_fn(n, n, variance)
     }
+}
+
+/// The variance of the error of an element of `Bᵀ S B`, where those of `S` are independent: `Σ_a x_a y_a S_aa +
+/// Σ_{a<b} (x_a y_b + x_b y_a) S_ab` for the columns `x` and `y` of `B`.
+pub(crate) fn variance_along(variances: &DMatrix<f64>, axes: &DMatrix<f64>, (j, k): (usize, usize)) -> f64 {
+    let (x, y) = (axes.column(j), axes.column(k));
+    let mut sum = 0.0;
+    for a in 0..x.len() {
+        sum += (x[a] * y[a]).powi(2) * variances[(a, a)];
+        for b in 0..a {
+            sum += (x[a] * y[b] + x[b] * y[a]).powi(2) * variances[(a, b)];
+        }
+    }
+    sum
 }
 
 /// What a release leaves possible of the curvature: a law of positive definite matrices.
@@ -195,6 +206,61 @@ impl CurvatureLaw {
         Some(Self { basis, centre, below, diagonal })
     }
 
+    /// The law where every element was read by itself, with errors of these variances.
+    pub(super) fn of_readings(
+        matrix: &DMatrix<f64>,
+        variances: &DMatrix<f64>,
+        negligible: f64,
+    ) -> Option<Self> {
+        let n = matrix.nrows();
+        let Shrunk { mean, variances, noise, .. } = Shrunk::new(matrix, variances);
+        let found = eigen(mean)?;
+        // By how much the noise that is left in the mean pushes eigenvalues apart and turns eigenvectors.
+        let values = &found.eigenvalues;
+        let turned = DMatrix::from_fn(n, n, |j, k| {
+            if j == k { 0.0 } else { variance_along(&noise, &found.eigenvectors, (j, k)) }
+        });
+        let damping = 4.0 * turned.sum() / (n as f64).powi(3);
+        let pushed = |k: usize| -> f64 {
+            (0..n)
+                .filter(|&j| j != k)
+                .map(|j| {
+                    let away = values[k] - values[j];
+                    let square = away * away + damping;
+                    if square > 0.0 { 2.0 * turned[(j, k)] * away / square } else { 0.0 }
+                })
+                .sum()
+        };
+        let cleaned: Vec<f64> = (0..n).map(|k| values[k] - pushed(k)).collect();
+        let observed = Observed { matrix: DMatrix::zeros(0, 0), vectors: DMatrix::identity(n, n), variances };
+        let mut order: Vec<usize> = (0..n).collect();
+        order.sort_by(|&a, &b| found.eigenvalues[b].total_cmp(&found.eigenvalues[a]));
+        let basis = DMatrix::from_fn(n, n, |j, k| found.eigenvectors[(j, order[k])]);
+        let errors = observed.variances_in(&basis);
+        let centre = |k: usize| {
+            let (value, error) = (cleaned[order[k]], errors[(k, k)].sqrt());
+            let mean = match error < UNLEARNED * negligible {
+                true => log_uniform_mean(value, error, negligible),
+                false => positive_mean(value, error),
+            };
+            mean.max(1e-6 * negligible)
+        };
+        let centre: Vec<f64> = (0..n).map(centre).collect();
+        let below = DMatrix::from_fn(n, n, |k, j| {
+            let prior = n as f64 / (THROUGH * centre[j] * centre[k]);
+            if j < k { ((errors[(k, j)].recip() + prior) * centre[j]).recip().sqrt() } else { 0.0 }
+        });
+        let diagonal = (0..n).map(|k| {
+            let through: f64 = (0..k).map(|j| below[(k, j)].powi(2)).sum();
+            let own = (centre[k] - through).max(0.05 * centre[k]);
+            let variance = (errors[(k, k)].recip() + (SPREAD * centre[k]).powi(-2)).recip();
+            let spread = (variance / (own * own)).ln_1p();
+            (own.ln() - 0.5 * spread, spread.sqrt())
+        });
+        let diagonal = diagonal.collect();
+        Some(Self { basis, centre, below, diagonal })
+    }
+
     /// Elements of `L`, on and below the diagonal.
     pub(super) fn elements(&self) -> usize {
         let n = self.centre.len();
@@ -214,5 +280,56 @@ impl CurvatureLaw {
             lower[(k, k)] = (0.5 * (mean + deviation * standard.next().copied().unwrap_or(0.0))).exp();
         }
         symmetrised(&(&lower * lower.transpose()))
+    }
+}
+
+/// Readings of a curvature whose elements off the diagonal are drawn towards zero by as much as they scatter less than their
+/// errors.
+///
+/// ```text
+/// r_jk = S̃_jk/√(ξ_j ξ_k),   errors of variance v_jk,   r_jk ~ N(0, ρ²):   ρ̂² = Σ w (r² − v)/Σ w,   w = (v + 1/D)⁻²
+/// S_jk | S̃_jk ~ N(κ S̃_jk, κ v_jk ξ_j ξ_k),   κ = ρ²/(ρ² + v_jk),   ρ² = max(ρ̂², 0) + its standard error
+/// ```
+///
+/// An element that stands out has a `ρ²` of its own, `r² − 4 v`, where that is larger.
+pub(crate) struct Shrunk {
+    pub(crate) mean: DMatrix<f64>,
+    pub(crate) variances: DMatrix<f64>,
+    /// Variances of what is left of the errors in the mean.
+    noise: DMatrix<f64>,
+    /// Whether elements off the diagonal scatter more than by their errors.
+    pub(crate) is_turned: bool,
+}
+
+impl Shrunk {
+    pub(crate) fn new(matrix: &DMatrix<f64>, variances: &DMatrix<f64>) -> Self {
+        let n = matrix.nrows();
+        let own: Vec<f64> = (0..n).map(|j| positive_mean(matrix[(j, j)], variances[(j, j)].sqrt())).collect();
+        let (mut total, mut excess, mut square) = (0.0, 0.0, 0.0);
+        for j in 0..n {
+            for k in 0..j {
+                let scale = own[j] * own[k];
+                let (r2, v) = (matrix[(j, k)].powi(2) / scale, variances[(j, k)] / scale);
+                let weight = (v + (n as f64).recip()).powi(-2);
+                total += weight;
+                excess += weight * (r2 - v);
+                square += 2.0 * (weight * v).powi(2);
+            }
+        }
+        let (estimate, error) =
+            if total > 0.0 { (excess / total, square.sqrt() / total) } else { (0.0, 0.0) };
+        let scatter = estimate.clamp(0.0, 1.0) + error;
+        let keep = |j: usize, k: usize| {
+            let v = variances[(j, k)] / (own[j] * own[k]);
+            // An element that stands out is its own.
+            let scatter = scatter.max(matrix[(j, k)].powi(2) / (own[j] * own[k]) - 4.0 * v);
+            if j == k { 1.0 } else { scatter / (scatter + v) }
+        };
+        Self {
+            mean: DMatrix::from_fn(n, n, |j, k| keep(j, k) * matrix[(j, k)]),
+            variances: DMatrix::from_fn(n, n, |j, k| keep(j, k) * variances[(j, k)]),
+            noise: DMatrix::from_fn(n, n, |j, k| keep(j, k).powi(2) * variances[(j, k)]),
+            is_turned: estimate > 4.0 * error,
+        }
     }
 }

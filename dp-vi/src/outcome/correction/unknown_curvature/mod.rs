@@ -4,7 +4,7 @@
 //! are readings of; the integral is here.
 
 mod centre;
-mod law;
+pub(crate) mod law;
 mod one_by_one;
 mod readings;
 #[cfg(test)]
@@ -59,7 +59,8 @@ pub(crate) struct ReleasedCurvature<'a> {
 /// What is known of the values besides the curvature, in the basis of its law and relative to `t̄`.
 struct Known {
     gradient: DVector<f64>,
-    noise_variance: f64,
+    /// Covariance of what the privacy noise makes of it.
+    noise: DMatrix<f64>,
     /// Variance of the sum of scores, over its own where batches are samples.
     sampling: f64,
     /// The trace of the scores' covariance as it was released, and the standard deviation of its noise.
@@ -81,12 +82,11 @@ impl Known {
     ///
     /// `β` is the mean of what was released and a uniform prior leave of it.
     fn noise(&self, s: &DMatrix<f64>) -> DMatrix<f64> {
-        let n = s.nrows();
         let share = self.scores.map_or(1.0, |(trace, deviation)| {
             let whole = s.trace().max(f64::MIN_POSITIVE);
             uniform_mean(trace / whole, deviation / whole)
         });
-        s * (share * self.sampling) + DMatrix::from_diagonal_element(n, n, self.noise_variance)
+        s * (share * self.sampling) + &self.noise
     }
 
     /// `ln p(ḡ|S)`, up to a constant: the values integrated out.
@@ -108,10 +108,10 @@ impl Known {
 
     /// Mean and covariance of the values, given `S`.
     fn posterior(&self, s: &DMatrix<f64>) -> Option<(DVector<f64>, DMatrix<f64>)> {
-        // S and the noise commute.
-        let a = symmetrised(&cholesky(self.noise(s))?.solve(s));
-        let precision = cholesky(symmetrised(&(&a * s)) + &self.prior)?;
-        let mean = precision.solve(&(a * &self.gradient + &self.prior * &self.prior_mean));
+        // (S + S_n)⁻¹ S
+        let a = cholesky(self.noise(s))?.solve(s);
+        let precision = cholesky(symmetrised(&(s * &a)) + &self.prior)?;
+        let mean = precision.solve(&(a.tr_mul(&self.gradient) + &self.prior * &self.prior_mean));
         Some((mean, symmetrised(&precision.inverse())))
     }
 }
@@ -147,7 +147,19 @@ pub(crate) fn posterior(
     evidence: &Evidence<'_>,
     released: &ReleasedCurvature<'_>,
 ) -> Option<NoiseAware> {
-    summarised(sites, evidence, released, Direction::centre)
+    let same = vec![1.0; evidence.values.len()];
+    summarised(sites, evidence, (&same, None), released, Direction::centre)
+}
+
+/// The same where the elements of the gradient are in these units, and so is their noise.
+pub(crate) fn posterior_in_units(
+    sites: Vec<String>,
+    evidence: &Evidence<'_>,
+    units: &[f64],
+    variances: &DMatrix<f64>,
+    released: &ReleasedCurvature<'_>,
+) -> Option<NoiseAware> {
+    summarised(sites, evidence, (units, Some(variances)), released, Direction::centre)
 }
 
 /// How far from the run's mean a mixture is centred in one direction.
@@ -157,6 +169,7 @@ type Rule = fn(&Direction) -> f64;
 fn summarised(
     sites: Vec<String>,
     evidence: &Evidence<'_>,
+    (units, variances): (&[f64], Option<&DMatrix<f64>>),
     released: &ReleasedCurvature<'_>,
     rule: Rule,
 ) -> Option<NoiseAware> {
@@ -173,18 +186,27 @@ fn summarised(
     let floor = 1e-6 * if largest > 0.0 { largest } else { scale };
     let precisions = prior.eigenvalues.map(|p| p.max(floor));
     // With λ²/σ² far below the prior's precision nothing is learned.
-    let negligible = 0.02 * (evidence.noise_variance * precisions.mean()).sqrt();
+    let log_mean = |values: &DVector<f64>| values.map(f64::ln).mean();
+    let noise = DVector::from_fn(n, |j, _| evidence.noise_variance * units[j] * units[j]);
+    let precision = match units.iter().all(|unit| *unit == 1.0) {
+        true => precisions.mean(),
+        false => log_mean(&precisions).exp(),
+    };
+    let negligible = 0.02 * (log_mean(&noise).exp() * precision).sqrt();
     if !(negligible > 0.0 && negligible.is_finite()) {
         return None;
     }
-    let law = CurvatureLaw::new(released, n, negligible)?;
+    let law = match variances {
+        None => CurvatureLaw::new(released, n, negligible)?,
+        Some(variances) => CurvatureLaw::of_readings(&square(released.matrix, n), variances, negligible)?,
+    };
     let inward = law.basis.transpose();
     let vectors = &inward * &prior.eigenvectors;
     let root = DMatrix::from_diagonal(&precisions.map(|p| p.sqrt().recip()));
     let pull = &prior.eigenvectors.transpose() * DVectorView::from_slice(evidence.prior_gradient, n);
     let known = Known {
         gradient: &inward * DVectorView::from_slice(evidence.gradients, n),
-        noise_variance: evidence.noise_variance,
+        noise: compose(&DMatrix::from_diagonal(&noise), &inward),
         sampling: 1.0 + evidence.sampling,
         scores: released.scores.map(|read| {
             let scale = released.shape.score(n);

@@ -74,7 +74,8 @@ impl Problem {
             path: None,
             straight,
         };
-        summarised(vec!["u".to_owned()], &evidence, &released, UNMOVED).unwrap()
+        summarised(vec!["u".to_owned()], &evidence, (&vec![1.0; self.at.len()], None), &released, UNMOVED)
+            .unwrap()
     }
 
     /// That of a known curvature.
@@ -185,7 +186,7 @@ fn the_chain_finds_the_integral() {
         let known = Known {
             is_evidence: true,
             gradient: &inward * &problem.gradient,
-            noise_variance: 9.0,
+            noise: 9.0 * DMatrix::identity(n, n),
             sampling: 1.0,
             scores: None,
             prior: PRIOR * DMatrix::identity(n, n),

@@ -1,0 +1,81 @@
+//! A normal in the place of a prior.
+
+use crate::outcome::correction::linear_algebra::{compose, eigen, square, symmetrised};
+use crate::outcome::correction::noise_aware::Evidence;
+use nalgebra::{DMatrix, DVector, DVectorView};
+
+/// Precision of the prior where values are, over that of its draws, below which it is taken to be that of its draws.
+const FLAT: f64 = 0.5;
+
+/// What is known of the prior of one element of the frontier.
+#[derive(Clone, Debug)]
+pub(crate) struct ElementPrior {
+    draws: Option<Vec<f64>>,
+    /// That of the normal of which as many are as near to the median.
+    pub(super) deviation: f64,
+}
+
+impl ElementPrior {
+    /// From draws of it, unconstrained. Without draws it is flat: values are taken to be known to within a thousand, or to
+    /// within a factor of some e³ where they are not real numbers.
+    pub(crate) fn new(draws: Option<Vec<f64>>, is_real: bool) -> Self {
+        let found = draws.as_ref().map(|draws| spread(draws).1).filter(|x| *x > 0.0 && x.is_finite());
+        let deviation = found.unwrap_or(if is_real { 1e3 } else { 3.0 });
+        Self { draws: draws.filter(|_| found.is_some()), deviation }
+    }
+}
+
+/// Median, and the deviation of the normal of which half is as near to it.
+fn spread(draws: &[f64]) -> (f64, f64) {
+    const OF_A_NORMAL: f64 = 1.482_602_218_505_602;
+    let median = |mut values: Vec<f64>| {
+        values.sort_by(f64::total_cmp);
+        values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
+    };
+    let middle = median(draws.to_vec());
+    (middle, OF_A_NORMAL * median(draws.iter().map(|x| (x - middle).abs()).collect()))
+}
+
+/// A normal in the prior's place: minus its second derivatives, and its gradient at the values where gradients were taken.
+///
+/// It is the prior's own there, but in directions in which the prior is nearly flat or bends the other way, as a half-Cauchy
+/// far from its median: there a normal from there would reach far beyond what the prior allows, and median and spread of
+/// the prior's draws are taken instead.
+pub(super) fn normal_prior(
+    prior: &[ElementPrior],
+    evidence: &Evidence<'_>,
+) -> Option<(DMatrix<f64>, DVector<f64>)> {
+    let n = prior.len();
+    let scale = DVector::from_iterator(n, prior.iter().map(|prior| prior.deviation));
+    let local = symmetrised(&square(evidence.prior_curvature, n));
+    let axes = eigen(DMatrix::from_fn(n, n, |j, k| local[(j, k)] * scale[j] * scale[k]))?;
+    let mut precisions = axes.eigenvalues;
+    let mut pull =
+        axes.eigenvectors.tr_mul(&DVectorView::from_slice(evidence.prior_gradient, n).component_mul(&scale));
+    for k in 0..n {
+        if precisions[k] >= FLAT {
+            continue;
+        }
+        let axis = axes.eigenvectors.column(k);
+        let (mut along, mut variance) = (Vec::new(), 0.0);
+        for ((x, prior), at) in axis.iter().zip(prior).zip(evidence.values) {
+            match &prior.draws {
+                None => variance += x * x,
+                Some(draws) => {
+                    along.resize(draws.len(), 0.0);
+                    let away = draws.iter().map(|draw| x * (draw - at) / prior.deviation);
+                    along.iter_mut().zip(away).for_each(|(sum, away): (&mut f64, f64)| *sum += away);
+                }
+            }
+        }
+        let (middle, deviation) = if along.is_empty() { (0.0, 0.0) } else { spread(&along) };
+        let precision = (variance + deviation * deviation).recip();
+        // NaN keeps what there is.
+        if precision > precisions[k] {
+            (precisions[k], pull[k]) = (precision, precision * middle);
+        }
+    }
+    let precision = compose(&DMatrix::from_diagonal(&precisions), &axes.eigenvectors);
+    let pull = (axes.eigenvectors * pull).component_div(&scale);
+    Some((DMatrix::from_fn(n, n, |j, k| precision[(j, k)] / (scale[j] * scale[k])), pull))
+}
