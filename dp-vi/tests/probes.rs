@@ -53,10 +53,11 @@ fn run(epsilon: f64) -> Run {
         .correction(Correction::Probes)
 }
 
-/// n = 60 data sets of 1,500 records; a share of .9 has standard error √(0.09/60) = 0.039, and 5.2 of them are 0.2.
+/// n = 60 data sets of 1,500 records; a share of .9 has standard error √(0.09/60) = 0.039, and 5.2 of them
+/// are 0.2.
 ///
-/// The guide's own intervals hold the truth less often, because the noise is as large as the posterior. The clip norm moves
-/// `sigma`, by which no interval knows, so of its share only that is asked.
+/// The guide's own intervals hold the truth less often, because the noise is as large as the posterior. The
+/// clip norm moves `sigma`, by which no interval knows, so of its share only that is asked.
 #[test]
 fn intervals_hold_the_truth_where_the_guides_do_not() {
     const SETS: u64 = 60;
@@ -165,7 +166,8 @@ fn guides_of_points_are_given_a_posterior() {
     }
 }
 
-/// Where payment is for whole epochs, more steps than planned may be made, and the one after the last is no probe.
+/// Where payment is for whole epochs, more steps than planned may be made, and the one after the last is no
+/// probe.
 #[test]
 fn steps_beyond_the_plan_are_made() {
     let plan = dp_sampler::Shuffle::batch(20).unwrap();

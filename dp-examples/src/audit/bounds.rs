@@ -2,8 +2,9 @@
 
 use ppl_distributions::Beta;
 
-/// A probability of which `found` of `tested` trials were seen, as an interval that holds it but for a probability of
-/// `failure` (half of it on each side): the exact one of Clopper and Pearson (1934), by quantiles of Beta laws.
+/// A probability of which `found` of `tested` trials were seen, as an interval that holds it but for a
+/// probability of `failure` (half of it on each side): the exact one of Clopper and Pearson (1934), by
+/// quantiles of Beta laws.
 #[must_use]
 pub fn share_between(found: u64, tested: u64, failure: f64) -> (f64, f64) {
     let (k, n) = (found as f64, tested as f64);
@@ -29,7 +30,8 @@ pub(super) fn best_threshold(present: &[f64], absent: &[f64]) -> f64 {
     threshold
 }
 
-/// What share of the law of some values is above a threshold, between two bounds that fail with probability `failure`.
+/// What share of the law of some values is above a threshold, between two bounds that fail with probability
+/// `failure`.
 pub(super) fn share_above(threshold: f64, values: &[f64], failure: f64) -> (f64, f64) {
     let above = values.iter().filter(|&&value| value > threshold).count();
     share_between(above as u64, values.len() as u64, failure)
@@ -88,11 +90,12 @@ pub(super) fn best_question(present: &[f64], absent: &[f64], failure: f64) -> Qu
     best.1
 }
 
-/// What ε is at least, but for a probability of `failure`, where `right` of `guesses` guesses about the presence of
-/// independently included records were right in a single run, of `canaries` of which the attacker chose whom to guess.
+/// What ε is at least, but for a probability of `failure`, where `right` of `guesses` guesses about the
+/// presence of independently included records were right in a single run, of `canaries` of which the attacker
+/// chose whom to guess.
 ///
-/// Under (ε, δ) each guess is right with probability at most `e^ε/(1 + e^ε)`, whatever the others are, but for δ
-/// (Steinke, Nasr and Jagielski 2023, Theorem 5.2):
+/// Under (ε, δ) each guess is right with probability at most `e^ε/(1 + e^ε)`, whatever the others are, but
+/// for δ (Steinke, Nasr and Jagielski 2023, Theorem 5.2):
 ///
 /// ```text
 /// P(right ≥ v) ≤ F(v) + 2 m δ max_{1 ≤ i ≤ m} (F(v - i) - F(v))/i,    F(v) = P(Binomial(guesses, e^ε/(1 + e^ε)) ≥ v)
@@ -159,8 +162,9 @@ mod tests {
         assert_eq!(best_threshold(&[0.0; 4], &[0.0; 4]), f64::INFINITY);
     }
 
-    /// 196 of 200 right among 2,000 canaries: the term in δ, which is `2 m δ` times at most 1/11, takes everything at 1e-5
-    /// and next to nothing at 1e-10. The figures are those of SciPy 1.17's `binom.sf` and bisection.
+    /// 196 of 200 right among 2,000 canaries: the term in δ, which is `2 m δ` times at most 1/11, takes
+    /// everything at 1e-5 and next to nothing at 1e-10. The figures are those of SciPy 1.17's `binom.sf` and
+    /// bisection.
     #[test]
     fn a_large_delta_takes_what_one_run_shows() {
         let found = |delta: f64| one_run_epsilon(196, 200, 2_000, delta, 1e-6);

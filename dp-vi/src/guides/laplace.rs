@@ -16,8 +16,8 @@ use ppl_core::Noise;
 /// Without privacy `H` is taken from all records, once, when the run [ends](crate::Training::finish). With a
 /// budget second derivatives have to be paid for: `H` is then that of the [correction](crate::Correction),
 /// which also knows of the privacy noise, so the run needs one, and records must touch every latent value.
-/// What has no correction (a likelihood that is no generalised linear term, if no correction was named) is refused, and so is a
-/// value that no record touches: give it a guide of its own in an
+/// What has no correction (a likelihood that is no generalised linear term, if no correction was named) is
+/// refused, and so is a value that no record touches: give it a guide of its own in an
 /// [`AutoGuideList`](crate::guides::AutoGuideList), with
 /// [`AutoDelta::unconstrained`](crate::guides::AutoDelta::unconstrained) for the others.
 ///

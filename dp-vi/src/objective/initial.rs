@@ -253,8 +253,8 @@ impl<'s> PriorPoints<'s> {
     }
 }
 
-/// Draws of the prior of each latent element, unconstrained: by site and element. `None` for an element whose prior cannot be
-/// drawn from, as a flat one, and for parameters.
+/// Draws of the prior of each latent element, unconstrained: by site and element. `None` for an element whose
+/// prior cannot be drawn from, as a flat one, and for parameters.
 pub(crate) fn prior_draws(
     model: &dyn Model,
     schema: &Schema,
@@ -270,8 +270,8 @@ pub(crate) fn prior_draws(
     sites.iter().map(of).collect()
 }
 
-/// Points to start from where the density is not finite at the usual start, all sites one after the other: the
-/// prior's medians, then points from the prior. None where the prior cannot be drawn from, as a flat one.
+/// Points to start from where the density is not finite at the usual start, all sites one after the other:
+/// the prior's medians, then points from the prior. None where the prior cannot be drawn from, as a flat one.
 pub(crate) fn other_starts(model: &dyn Model, schema: &Schema, sites: &[GuideSite]) -> Vec<Vec<f64>> {
     let medians = prior_medians(model, schema, sites).into_iter();
     let points = PriorPoints::new(model, schema, sites, 0).and_then(|points| points.first());

@@ -33,43 +33,48 @@ pub enum Correction {
     Recognised,
     /// No: the posterior is the guide's.
     None,
-    /// Yes, with all of the curvature; for a likelihood that is not recognised as a generalised linear term of bounded
-    /// slope (a Bernoulli of logits, say), with the second moments of the records' scores in its place:
+    /// Yes, with all of the curvature; for a likelihood that is not recognised as a generalised linear term
+    /// of bounded slope (a Bernoulli of logits, say), with the second moments of the records' scores in its
+    /// place:
     ///
     /// ```text
     /// S = Σ_i g_i g_iᵀ min(1, C²/‖g_i‖²),   g_i = ∂ℓ_i/∂u
     /// E[g gᵀ] = −E[∂²ℓ/∂u²]      at the truth, if the model holds and ℓ is smooth in u
     /// ```
     ///
-    /// with the norm `C` that gradients have at the end of the run. Gradients are clipped to `C`, too: where scores are
-    /// skewed, that moves the mean of the posterior, and no interval says by how much. Where outcomes vary more than the
-    /// model says, scores do, too, and intervals are too short. Counts and ordered categories whose features vary about equally in all
-    /// directions are served well; a scale parameter, whose scores are small beside those of slopes, is hidden by the
-    /// noise, and so is what depends on it: then [`TraceRegression`](Self::TraceRegression) is better.
+    /// with the norm `C` that gradients have at the end of the run. Gradients are clipped to `C`, too: where
+    /// scores are skewed, that moves the mean of the posterior, and no interval says by how much. Where
+    /// outcomes vary more than the model says, scores do, too, and intervals are too short. Counts and
+    /// ordered categories whose features vary about equally in all directions are served well; a scale
+    /// parameter, whose scores are small beside those of slopes, is hidden by the noise, and so is what
+    /// depends on it: then [`TraceRegression`](Self::TraceRegression) is better.
     Full,
     /// Yes, with the diagonal of that.
     Diagonal,
     /// Yes, with a curvature that is read off the noisy gradients of the run and takes nothing of the budget:
     /// for any likelihood, up to 64 elements. Where the run says too little of it, the posterior is the
-    /// guide's, and [`PrivacyReport::intervals`](crate::PrivacyReport::intervals) says so; with fewer than some thousand records a released curvature is better.
+    /// guide's, and [`PrivacyReport::intervals`](crate::PrivacyReport::intervals) says so; with fewer than
+    /// some thousand records a released curvature is better.
     TraceRegression,
-    /// Yes, for any likelihood of up to 128 elements, with a curvature that the last quarter of the steps looks for:
+    /// Yes, for any likelihood of up to 128 elements, with a curvature that the last quarter of the steps
+    /// looks for:
     ///
     /// ```text
     /// at c ± W ε:   (g₊ − g₋)/2 = −S W ε + e      c where the other steps have come, ε of ±1, e the noise
     /// ```
     ///
-    /// Gradients there are released like those of all steps, so nothing of the budget goes into it beside the steps. Probes
-    /// go as far as the noise asks for: about three standard deviations of the posterior, noise included, and along the
-    /// eigenvectors of the curvature as soon as they show. What they leave open of the curvature is integrated over, and a
-    /// value of which the releases say nothing keeps its prior.
+    /// Gradients there are released like those of all steps, so nothing of the budget goes into it beside the
+    /// steps. Probes go as far as the noise asks for: about three standard deviations of the posterior, noise
+    /// included, and along the eigenvectors of the curvature as soon as they show. What they leave open of
+    /// the curvature is integrated over, and a value of which the releases say nothing keeps its prior.
     ///
-    /// The posterior is then a normal in the unconstrained values, whatever the guide was. It takes the likelihood to be nearly
-    /// quadratic over that distance, and the run to have arrived: what a run that has not arrived says of its values is wrong,
-    /// with this correction as without. Where ε is small intervals may be wide and the mean of a positive value, which is
-    /// `e^(m + s²/2)`, large: predictions are then better without this correction, and statements about values with it. On fifteen
-    /// of posteriordb's models at ε = 1 intervals of 90 % hold .70 to 1.00 of draws of the truth on all but one, a mixture that does
-    /// not arrive; without it they hold less than .5 on eleven.
+    /// The posterior is then a normal in the unconstrained values, whatever the guide was. It takes the
+    /// likelihood to be nearly quadratic over that distance, and the run to have arrived: what a run that has
+    /// not arrived says of its values is wrong, with this correction as without. Where ε is small intervals
+    /// may be wide and the mean of a positive value, which is `e^(m + s²/2)`, large: predictions are then
+    /// better without this correction, and statements about values with it. On fifteen of posteriordb's
+    /// models at ε = 1 intervals of 90 % hold .70 to 1.00 of draws of the truth on all but one, a mixture
+    /// that does not arrive; without it they hold less than .5 on eleven.
     Probes,
 }
 
@@ -268,16 +273,17 @@ impl Settings {
         }
     }
 
-    /// The schedule of Adam's rate. Where clip norms and scales have to be found first, the rate falls from the
-    /// start: values that have arrived are not carried away again by noise.
+    /// The schedule of Adam's rate. Where clip norms and scales have to be found first, the rate falls from
+    /// the start: values that have arrived are not carried away again by noise.
     ///
-    /// There the rate also falls with the root of the number of steps, from 300 on. Adam divides by the size of
-    /// the gradient, so noise alone carries a value by about `rate · √T` in `T` steps, which then does not depend on
-    /// `T`, while a signal above the noise carries it by `rate · T`, which grows with `√T`. At the same budget more
-    /// steps cost only time. On a mixture of two normals (1,000 records, ε = 10), whose fit had not arrived after
-    /// 300 steps (means 20 posterior standard deviations off), they were 5.6, 1.2 and 0.67 off with 450, 600 and
-    /// 1,000; at ε = 1, and on two linear models where the noise binds, 1,000 changed errors by less than a third
-    /// either way, where 1,000 at the rate for 300 raised errors over stated deviations by up to 1.6 times.
+    /// There the rate also falls with the root of the number of steps, from 300 on. Adam divides by the size
+    /// of the gradient, so noise alone carries a value by about `rate · √T` in `T` steps, which then does not
+    /// depend on `T`, while a signal above the noise carries it by `rate · T`, which grows with `√T`. At the
+    /// same budget more steps cost only time. On a mixture of two normals (1,000 records, ε = 10), whose fit
+    /// had not arrived after 300 steps (means 20 posterior standard deviations off), they were 5.6, 1.2 and
+    /// 0.67 off with 450, 600 and 1,000; at ε = 1, and on two linear models where the noise binds, 1,000
+    /// changed errors by less than a third either way, where 1,000 at the rate for 300 raised errors over
+    /// stated deviations by up to 1.6 times.
     pub(crate) fn schedule_for(&self, plan: &PrivacyPlan) -> Schedule {
         self.schedule.unwrap_or(match plan.clipping {
             Clipping::Adaptive => {

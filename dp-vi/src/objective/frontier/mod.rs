@@ -51,8 +51,9 @@ impl Estimator {
         self.frontier.feed(&self.shared, parameters, noise, program);
     }
 
-    /// Hands the records' program a pair of points instead of draws: `centre ± away`, where `centre` has all unconstrained
-    /// values and `away` the frontier's. Nothing where the frontier is not at the latent values.
+    /// Hands the records' program a pair of points instead of draws: `centre ± away`, where `centre` has all
+    /// unconstrained values and `away` the frontier's. Nothing where the frontier is not at the latent
+    /// values.
     pub(crate) fn place(&mut self, centre: &[f64], away: &[f64], program: &mut RecordGradient<f64>) {
         let Self { shared, frontier: Frontier::Latent(latent) } = self else { return };
         for (number, sign) in [1.0, -1.0].into_iter().enumerate().take(shared.draws().number()) {

@@ -1,5 +1,5 @@
-//! The curvature probed at the end of a run: pairs of points around where the run has come, as far away as the noise asks
-//! for.
+//! The curvature probed at the end of a run: pairs of points around where the run has come, as far away as
+//! the noise asks for.
 
 mod prior;
 mod reading;
@@ -19,8 +19,8 @@ use crate::outcome::correction::unknown_curvature::{self, ReleasedCurvature};
 use nalgebra::{DMatrix, DVector, DVectorView};
 use std::ops::Range;
 
-/// Most elements of the frontier for which it is done: the posterior takes about a second with a hundred, and a round of
-/// probes has as many pairs.
+/// Most elements of the frontier for which it is done: the posterior takes about a second with a hundred, and
+/// a round of probes has as many pairs.
 pub(crate) const MOST_PROBED: usize = 128;
 
 /// Share of the steps that are probes.
@@ -35,7 +35,8 @@ const SEEN: f64 = 2.0;
 /// Above, they need not go as far as they do.
 const WELL_SEEN: f64 = 5.0;
 
-/// How far probes go, in standard deviations of a value: of its posterior and of what the noise makes of its mean.
+/// How far probes go, in standard deviations of a value: of its posterior and of what the noise makes of its
+/// mean.
 const REACH: f64 = 3.0;
 
 /// Rounds that probes are cut into, or somewhat more, where there are enough of them.
@@ -52,9 +53,10 @@ const ROUNDS: u64 = 8;
 /// V:               the coordinates; the eigenvectors of what was read as soon as elements off the diagonal show
 /// ```
 ///
-/// All that is decided here is computed from what has been released, so it costs nothing. Symmetric differences have no part of
-/// the likelihood's third derivative; that of the fourth makes a curvature a mean over the distance, as a guide's is. The
-/// means of pairs, which are a part of the mean gradient, do have one.
+/// All that is decided here is computed from what has been released, so it costs nothing. Symmetric
+/// differences have no part of the likelihood's third derivative; that of the fourth makes a curvature a mean
+/// over the distance, as a guide's is. The means of pairs, which are a part of the mean gradient, do have
+/// one.
 #[derive(Clone, Debug)]
 pub(crate) struct Probes {
     /// The first step that is one, and how many steps there are.
@@ -144,7 +146,8 @@ impl Probes {
             block * (all / ROUNDS / block).max(1)
         };
         let read = self.own.reading();
-        // What is read before the axes are turned is lost: half of the probes at least come after, and a whole round.
+        // What is read before the axes are turned is lost: half of the probes at least come after, and a
+        // whole round.
         let may_turn = self.rounds > 0 && !self.is_turned && 2 * left >= all && left >= pairs(n);
         let turns = may_turn && self.turn(&read);
         match self.rounds {
@@ -171,15 +174,15 @@ impl Probes {
         }
     }
 
-    /// Turns the axes into the eigenvectors of the curvature that has been read, where elements off its diagonal are more than
-    /// errors.
+    /// Turns the axes into the eigenvectors of the curvature that has been read, where elements off its
+    /// diagonal are more than errors.
     fn turn(&mut self, read: &Reading) -> bool {
         let shrunk = Shrunk::new(&read.matrix, &read.variances);
         let Some(found) = shrunk.is_turned.then(|| eigen(shrunk.mean)).flatten() else { return false };
         let n = self.prior.len();
         let along = read.along(&found.eigenvectors);
-        // In their own eigenvectors errors look like curvatures far apart with nothing between them: what has been read chooses
-        // the axes, and is not read along them again.
+        // In their own eigenvectors errors look like curvatures far apart with nothing between them: what has
+        // been read chooses the axes, and is not read along them again.
         self.own = Slopes::new(n);
         (self.axes, self.is_turned) = (found.eigenvectors, true);
         let (variance, most) = (self.mean_variance(), self.most());
@@ -232,7 +235,8 @@ impl Probes {
         }
     }
 
-    /// Takes a step before the probes, of which this finds half of the displacement and of the difference of gradients.
+    /// Takes a step before the probes, of which this finds half of the displacement and of the difference of
+    /// gradients.
     pub(crate) fn take_draw(&mut self, variance: f64, halves: impl FnOnce(&mut [f64], &mut [f64])) {
         halves(&mut self.away, self.half.as_mut_slice());
         self.before.take(&self.away, self.half.as_slice(), variance);
@@ -285,8 +289,9 @@ impl Probes {
 
     /// The posterior, with all curvatures that the probes leave possible.
     ///
-    /// Errors of the curvature differ from element to element. In coordinates `x_j = (u_j − t̄_j)/a_j`, `a_j⁴ = P_j · s²`,
-    /// those on the diagonal have the variance `s²` and the others at most half of it, `P` being that of probes:
+    /// Errors of the curvature differ from element to element. In coordinates `x_j = (u_j − t̄_j)/a_j`, `a_j⁴
+    /// = P_j · s²`, those on the diagonal have the variance `s²` and the others at most half of it, `P` being
+    /// that of probes:
     ///
     /// ```text
     /// a_j² a_k²/(P_j + P_k) = s² √(P_j P_k)/(P_j + P_k) ≤ s²/2
@@ -353,7 +358,8 @@ fn deviation(noise_variance: f64, curvature: f64) -> f64 {
     (noise_variance.sqrt() / curvature).hypot(curvature.sqrt().recip())
 }
 
-/// Fewest steps of a run that probes this many elements, of which the others take so many at least: four rounds of probes.
+/// Fewest steps of a run that probes this many elements, of which the others take so many at least: four
+/// rounds of probes.
 pub(crate) fn fewest_steps_of(elements: usize, others: u64) -> u64 {
     let rounds = 4 * pairs_of_a_round(elements);
     let (probes, others) = (rounds as f64 / SHARE, others as f64 / (1.0 - SHARE));

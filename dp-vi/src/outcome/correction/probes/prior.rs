@@ -4,7 +4,8 @@ use crate::outcome::correction::linear_algebra::{compose, eigen, square, symmetr
 use crate::outcome::correction::noise_aware::Evidence;
 use nalgebra::{DMatrix, DVector, DVectorView};
 
-/// Precision of the prior where values are, over that of its draws, below which it is taken to be that of its draws.
+/// Precision of the prior where values are, over that of its draws, below which it is taken to be that of its
+/// draws.
 const FLAT: f64 = 0.5;
 
 /// What is known of the prior of one element of the frontier.
@@ -16,8 +17,8 @@ pub(crate) struct ElementPrior {
 }
 
 impl ElementPrior {
-    /// From draws of it, unconstrained. Without draws it is flat: values are taken to be known to within a thousand, or to
-    /// within a factor of some e³ where they are not real numbers.
+    /// From draws of it, unconstrained. Without draws it is flat: values are taken to be known to within a
+    /// thousand, or to within a factor of some e³ where they are not real numbers.
     pub(crate) fn new(draws: Option<Vec<f64>>, is_real: bool) -> Self {
         let found = draws.as_ref().map(|draws| spread(draws).1).filter(|x| *x > 0.0 && x.is_finite());
         let deviation = found.unwrap_or(if is_real { 1e3 } else { 3.0 });
@@ -36,11 +37,12 @@ fn spread(draws: &[f64]) -> (f64, f64) {
     (middle, OF_A_NORMAL * median(draws.iter().map(|x| (x - middle).abs()).collect()))
 }
 
-/// A normal in the prior's place: minus its second derivatives, and its gradient at the values where gradients were taken.
+/// A normal in the prior's place: minus its second derivatives, and its gradient at the values where
+/// gradients were taken.
 ///
-/// It is the prior's own there, but in directions in which the prior is nearly flat or bends the other way, as a half-Cauchy
-/// far from its median: there a normal from there would reach far beyond what the prior allows, and median and spread of
-/// the prior's draws are taken instead.
+/// It is the prior's own there, but in directions in which the prior is nearly flat or bends the other way,
+/// as a half-Cauchy far from its median: there a normal from there would reach far beyond what the prior
+/// allows, and median and spread of the prior's draws are taken instead.
 pub(super) fn normal_prior(
     prior: &[ElementPrior],
     evidence: &Evidence<'_>,

@@ -123,14 +123,14 @@ impl Problem {
     }
 }
 
-/// 90 % intervals hold the truth wherever the noise stands: below the posterior's own spread, of its size, and so far above
-/// that next to nothing is learned.
+/// 90 % intervals hold the truth wherever the noise stands: below the posterior's own spread, of its size,
+/// and so far above that next to nothing is learned.
 ///
-/// Measured with 60 runs: .97, .97, .89, .84 and .89 held at variances of 1e3, 1e5, 1e6, 1e7 and 1e8, intervals 1.5, 1.8, 1.4, 1.3
-/// and 1.15 times as long as with a known curvature.
+/// Measured with 60 runs: .97, .97, .89, .84 and .89 held at variances of 1e3, 1e5, 1e6, 1e7 and 1e8,
+/// intervals 1.5, 1.8, 1.4, 1.3 and 1.15 times as long as with a known curvature.
 ///
-/// n = 20 runs of 9 values for each. As if values of one run were independent, a share below 0.84 − 5.2 √(0.134/180) = 0.70 has
-/// a probability of 1e-7 where 0.84 are held.
+/// n = 20 runs of 9 values for each. As if values of one run were independent, a share below 0.84 − 5.2
+/// √(0.134/180) = 0.70 has a probability of 1e-7 where 0.84 are held.
 #[test]
 fn intervals_hold_the_truth_at_every_size_of_the_noise() {
     for (number, variance) in [(1, 1e1), (2, 1e3), (3, 1e5), (4, 1e7), (5, 1e9)] {
@@ -163,7 +163,8 @@ fn without_noise_it_is_the_posterior() {
     assert!(largest < 1e-3, "{largest}");
 }
 
-/// Over a round all displacements are orthogonal to each other, so that one direction's slope is not taken for another's.
+/// Over a round all displacements are orthogonal to each other, so that one direction's slope is not taken
+/// for another's.
 #[test]
 fn displacements_of_a_round_are_orthogonal() {
     let n = 11;
@@ -247,8 +248,8 @@ fn half_a_round_says_nothing_and_a_guide_of_points_something() {
     assert!([100, 101].iter().all(|&step| probes.displacement(step).iter().all(|x| *x == 0.0)));
 }
 
-/// The errors that are stated of a reading are those that are made: mean squares of 400 standardised errors of each element lie
-/// within 1 ± 5.2 √(2/400), α = 2e-7 each.
+/// The errors that are stated of a reading are those that are made: mean squares of 400 standardised errors
+/// of each element lie within 1 ± 5.2 √(2/400), α = 2e-7 each.
 #[test]
 fn errors_of_a_reading_are_as_stated() {
     let (mut normals, n, count) = (Normals::new(8), 3, 400);
@@ -287,8 +288,8 @@ fn without_displacements_nothing_is_known() {
     assert!(nothing.matrix.iter().all(|element| *element == 0.0));
 }
 
-/// A normal prior stays what it is, correlated or not; a half-Cauchy far from its median, which has no curvature and a slope,
-/// is a normal that reaches its median.
+/// A normal prior stays what it is, correlated or not; a half-Cauchy far from its median, which has no
+/// curvature and a slope, is a normal that reaches its median.
 #[test]
 fn a_prior_is_a_normal() {
     let n = 2;
@@ -304,7 +305,8 @@ fn a_prior_is_a_normal() {
     let (precision, pull) =
         normal_prior(&standard_priors(n), &evidence(&[1.0, 2.0], &[-0.4, -1.4], &[1.2, -0.8, -0.8, 1.1]))
             .unwrap();
-    // Its eigenvalues are 1.95 and .35. In the second's direction draws vary more, and by what they do is taken.
+    // Its eigenvalues are 1.95 and .35. In the second's direction draws vary more, and by what they do is
+    // taken.
     let eigenvalues = precision.symmetric_eigenvalues();
     assert!((eigenvalues.max() - 1.95).abs() < 0.01 && eigenvalues.min() > 0.4, "{eigenvalues}");
     assert!(pull.iter().all(|x| x.is_finite()));
@@ -313,7 +315,8 @@ fn a_prior_is_a_normal() {
             .unwrap();
     assert!((precision - DMatrix::<f64>::identity(n, n)).amax() < 0.03);
     assert!((pull + DVector::from_row_slice(&[1.0, 2.0])).amax() < 0.03);
-    // ln x of a half-Cauchy: density sech(u)/π. At u = 6 slope −1, curvature 2e-5·…, deviation from quantiles.
+    // ln x of a half-Cauchy: density sech(u)/π. At u = 6 slope −1, curvature 2e-5·…, deviation from
+    // quantiles.
     let sech: Vec<f64> =
         (0..201).map(|k| ((f64::from(k) + 0.5) / 201.0 * std::f64::consts::FRAC_PI_2).tan().ln()).collect();
     let priors = vec![ElementPrior::new(Some(sech), false); n];

@@ -23,14 +23,14 @@ pub(super) const THROUGH: f64 = 0.9;
 /// 3, with 2 .72 and .69, and intervals became longer by a twentieth to a tenth; more changed little.
 pub(super) const SPREAD: f64 = 2.0;
 
-/// Errors of a reading, over a curvature of which nothing can be learned, up to which a curvature that the reading does not show
-/// is most likely one from which the prior has little to fear: its order of magnitude is open then. It is 3 over the 0.02 of a
-/// negligible one, so a curvature of this size leaves a third of the prior's deviation. Above, what is hidden may
-/// still say much, and a mean is taken.
+/// Errors of a reading, over a curvature of which nothing can be learned, up to which a curvature that the
+/// reading does not show is most likely one from which the prior has little to fear: its order of magnitude
+/// is open then. It is 3 over the 0.02 of a negligible one, so a curvature of this size leaves a third of the
+/// prior's deviation. Above, what is hidden may still say much, and a mean is taken.
 ///
-/// In simulations of quadratic likelihoods (9 values, curvatures over two decades) 90 % intervals hold the truth .84 and .89 of
-/// the time with it where the noise reaches across the prior, and .74 without. Taken everywhere, it cost predictions of a
-/// horseshoe regression a third of their gain.
+/// In simulations of quadratic likelihoods (9 values, curvatures over two decades) 90 % intervals hold the
+/// truth .84 and .89 of the time with it where the noise reaches across the prior, and .74 without. Taken
+/// everywhere, it cost predictions of a horseshoe regression a third of their gain.
 const UNLEARNED: f64 = 150.0;
 
 /// Standard deviations of an element's noise that the curvature of a direction must have to be taken by
@@ -90,8 +90,8 @@ impl Observed {
     }
 }
 
-/// The variance of the error of an element of `Bᵀ S B`, where those of `S` are independent: `Σ_a x_a y_a S_aa +
-/// Σ_{a<b} (x_a y_b + x_b y_a) S_ab` for the columns `x` and `y` of `B`.
+/// The variance of the error of an element of `Bᵀ S B`, where those of `S` are independent: `Σ_a x_a y_a S_aa
+/// + Σ_{a<b} (x_a y_b + x_b y_a) S_ab` for the columns `x` and `y` of `B`.
 pub(crate) fn variance_along(variances: &DMatrix<f64>, axes: &DMatrix<f64>, (j, k): (usize, usize)) -> f64 {
     let (x, y) = (axes.column(j), axes.column(k));
     let mut sum = 0.0;
@@ -283,8 +283,8 @@ impl CurvatureLaw {
     }
 }
 
-/// Readings of a curvature whose elements off the diagonal are drawn towards zero by as much as they scatter less than their
-/// errors.
+/// Readings of a curvature whose elements off the diagonal are drawn towards zero by as much as they scatter
+/// less than their errors.
 ///
 /// ```text
 /// r_jk = S̃_jk/√(ξ_j ξ_k),   errors of variance v_jk,   r_jk ~ N(0, ρ²):   ρ̂² = Σ w (r² − v)/Σ w,   w = (v + 1/D)⁻²
