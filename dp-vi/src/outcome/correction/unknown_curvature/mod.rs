@@ -61,6 +61,8 @@ struct Known {
     gradient: DVector<f64>,
     /// Covariance of what the privacy noise makes of it.
     noise: DMatrix<f64>,
+    /// Whether it is a multiple of the identity, and so commutes with a curvature.
+    commutes: bool,
     /// Variance of the sum of scores, over its own where batches are samples.
     sampling: f64,
     /// The trace of the scores' covariance as it was released, and the standard deviation of its noise.
@@ -110,6 +112,12 @@ impl Known {
     fn posterior(&self, s: &DMatrix<f64>) -> Option<(DVector<f64>, DMatrix<f64>)> {
         // (S + S_n)⁻¹ S
         let a = cholesky(self.noise(s))?.solve(s);
+        if self.commutes {
+            let a = symmetrised(&a);
+            let precision = cholesky(symmetrised(&(&a * s)) + &self.prior)?;
+            let mean = precision.solve(&(a * &self.gradient + &self.prior * &self.prior_mean));
+            return Some((mean, symmetrised(&precision.inverse())));
+        }
         let precision = cholesky(symmetrised(&(s * &a)) + &self.prior)?;
         let mean = precision.solve(&(a.tr_mul(&self.gradient) + &self.prior * &self.prior_mean));
         Some((mean, symmetrised(&precision.inverse())))
@@ -186,13 +194,12 @@ fn summarised(
     let floor = 1e-6 * if largest > 0.0 { largest } else { scale };
     let precisions = prior.eigenvalues.map(|p| p.max(floor));
     // With λ²/σ² far below the prior's precision nothing is learned.
-    let log_mean = |values: &DVector<f64>| values.map(f64::ln).mean();
     let noise = DVector::from_fn(n, |j, _| evidence.noise_variance * units[j] * units[j]);
-    let precision = match units.iter().all(|unit| *unit == 1.0) {
-        true => precisions.mean(),
-        false => log_mean(&precisions).exp(),
+    let log_mean = |values: &DVector<f64>| values.map(f64::ln).mean();
+    let negligible = match variances {
+        None => 0.02 * (evidence.noise_variance * precisions.mean()).sqrt(),
+        Some(_) => 0.02 * (0.5 * (log_mean(&noise) + log_mean(&precisions))).exp(),
     };
-    let negligible = 0.02 * (log_mean(&noise).exp() * precision).sqrt();
     if !(negligible > 0.0 && negligible.is_finite()) {
         return None;
     }
@@ -206,7 +213,11 @@ fn summarised(
     let pull = &prior.eigenvectors.transpose() * DVectorView::from_slice(evidence.prior_gradient, n);
     let known = Known {
         gradient: &inward * DVectorView::from_slice(evidence.gradients, n),
-        noise: compose(&DMatrix::from_diagonal(&noise), &inward),
+        noise: match variances {
+            None => DMatrix::from_diagonal_element(n, n, evidence.noise_variance),
+            Some(_) => compose(&DMatrix::from_diagonal(&noise), &inward),
+        },
+        commutes: variances.is_none(),
         sampling: 1.0 + evidence.sampling,
         scores: released.scores.map(|read| {
             let scale = released.shape.score(n);

@@ -187,6 +187,7 @@ fn the_chain_finds_the_integral() {
             is_evidence: true,
             gradient: &inward * &problem.gradient,
             noise: 9.0 * DMatrix::identity(n, n),
+            commutes: true,
             sampling: 1.0,
             scores: None,
             prior: PRIOR * DMatrix::identity(n, n),
