@@ -153,16 +153,18 @@ impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
         Ok(())
     }
 
+    fn probes(&self) -> Option<&Probes> {
+        self.correction.as_ref()?.probes.as_ref()
+    }
+
     /// The steps that look for values.
     fn searching(&self) -> u64 {
-        let probes = self.correction.as_ref().and_then(|correction| correction.probes.as_ref());
-        probes.map_or(self.report.steps, Probes::first)
+        self.probes().map_or(self.report.steps, Probes::first)
     }
 
     /// Whether this step is a probe. Steps beyond the planned ones, where payment is for whole epochs, are none.
     fn is_probing(&self) -> bool {
-        let probes = self.correction.as_ref().and_then(|correction| correction.probes.as_ref());
-        probes.is_some_and(|probes| self.done >= probes.first())
+        self.probes().is_some_and(|probes| self.done >= probes.first())
     }
 
     /// Makes a step at a pair of points around where the run has come, and learns nothing but the gradients there.

@@ -47,9 +47,10 @@ const ROUNDS: u64 = 8;
 /// ```text
 /// at c ± V W ε:    d = Vᵀ (g₊ − g₋)/2 = −S′ W ε + e,   e ~ N(0, v I),   S′ = Vᵀ S V
 /// ε:               rows of a Hadamard matrix, so that no direction's slope is taken for another's
-/// W:               first as far as the largest curvature allows that the steps before leave possible; then, round by round,
-///                  twice as far in directions that are not seen (S′_kk below 2 errors), half as far in those that are seen
-///                  well and go farther than 3 deviations; never beyond the prior's deviation
+/// W:               first as far as the largest curvature allows that the steps before leave possible;
+///                  then, round by round, twice as far in directions that are not seen (S′_kk below 2
+///                  errors), half as far in those that are seen well and go farther than 3 deviations;
+///                  never beyond the prior's deviation
 /// V:               the coordinates; the eigenvectors of what was read as soon as elements off the diagonal show
 /// ```
 ///
@@ -66,7 +67,7 @@ pub(crate) struct Probes {
     before: Slopes,
     /// Of the whole rounds since the axes were turned, along them.
     own: Slopes,
-    /// Of the round that is being made: directions are told apart by a whole one only.
+    /// Of the current round, added to `own` at its end: only over a whole round displacements are orthogonal.
     round: Slopes,
     /// `V`
     axes: DMatrix<f64>,

@@ -232,11 +232,11 @@ impl CurvatureLaw {
                 .sum()
         };
         let cleaned: Vec<f64> = (0..n).map(|k| values[k] - pushed(k)).collect();
-        let observed = Observed { matrix: DMatrix::zeros(0, 0), vectors: DMatrix::identity(n, n), variances };
         let mut order: Vec<usize> = (0..n).collect();
         order.sort_by(|&a, &b| found.eigenvalues[b].total_cmp(&found.eigenvalues[a]));
         let basis = DMatrix::from_fn(n, n, |j, k| found.eigenvectors[(j, order[k])]);
-        let errors = observed.variances_in(&basis);
+        let error = |k, j| if j > k { 0.0 } else { variance_along(&variances, &basis, (k, j)) };
+        let errors = DMatrix::from_fn(n, n, error);
         let centre = |k: usize| {
             let (value, error) = (cleaned[order[k]], errors[(k, k)].sqrt());
             let mean = match error < UNLEARNED * negligible {
