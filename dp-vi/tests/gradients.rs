@@ -20,7 +20,12 @@ fn fit(gradients: Gradients, budget: Option<Budget>, records: &Sensitive<Records
         .steps(600)
         .seed(Seed::for_tests(6));
     match budget {
-        Some(budget) => vi.budget(budget).weights(RecordWeights::None).clipping(Clipping::Flat).fit(records),
+        Some(budget) => vi
+            .budget(budget)
+            .weights(RecordWeights::None)
+            .clipping(Clipping::Flat)
+            .correction(Correction::None)
+            .fit(records),
         None => vi.without_privacy().fit(records),
     }
     .unwrap()

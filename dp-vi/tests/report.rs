@@ -110,12 +110,21 @@ fn what_intervals_hold_of_the_noise_is_said() {
     let grouped = DpVi::new(grouped, AutoNormal::new()).budget(budget(Relation::AddRemove));
     let (words, corrected) = said(grouped.fit(&zeros()).unwrap());
     assert!(words.contains("leave it out for the other values") && corrected, "{words}");
+    let guides = DpVi::new(two, AutoNormal::new()).correction(Correction::None);
+    let (words, corrected) = said(guides.budget(budget(Relation::AddRemove)).fit(&records()).unwrap());
+    assert!(words.starts_with("leave out the privacy noise") && !corrected, "{words}");
     let (words, corrected) =
         said(DpVi::new(two, AutoNormal::new()).budget(budget(Relation::AddRemove)).fit(&records()).unwrap());
-    assert!(words.starts_with("leave out the privacy noise") && !corrected, "{words}");
-    let probed = DpVi::new(two, AutoNormal::new()).correction(Correction::Probes);
-    let (words, corrected) = said(probed.budget(budget(Relation::AddRemove)).fit(&records()).unwrap());
     assert!(words.contains("has not been measured for this kind of model") && corrected, "{words}");
+    // At a rate of 0.05 a hundred steps do not reach 30.
+    let mean = |ctx: &mut Ctx| {
+        let a = ctx.sample("a", Normal::new(0.0, 30.0))?;
+        ctx.each_record(|ctx, record| ctx.observe("x", Normal::new(a, 1.0), record.get("x")?))
+    };
+    let far = || Sensitive::new(Records::from_columns([("x", vec![30.0; 2_000])]).unwrap());
+    let short = DpVi::new(mean, AutoNormal::new()).budget(budget(Relation::AddRemove)).steps(100);
+    let (words, corrected) = said(short.fit(&far()).unwrap());
+    assert!(words.contains("had not arrived") && corrected, "{words}");
     // Forty records at epsilon 1 say nothing of a curvature by themselves.
     let trace = DpVi::new(two, AutoNormal::new()).correction(Correction::TraceRegression);
     let (words, corrected) =

@@ -97,7 +97,12 @@ impl Settings {
                 number(most)
             ));
         }
-        let probes = self.correction == Correction::Probes && budget.is_some();
+        let by_default = !weighted && self.refuses_probes(survey).is_none();
+        let probes = match self.correction {
+            Correction::Probes => budget.is_some(),
+            Correction::Automatic => budget.is_some() && by_default,
+            _ => false,
+        };
         let shape = self.curvature_shape(survey, weighted, (budget, probes), &mut reasons)?;
         self.check_noise_limited(survey, weighted, shape.is_some())?;
         // Under add/remove a bound for any number of records, which is protected there; a stated one may be
@@ -374,11 +379,11 @@ impl Settings {
             (Correction::None | Correction::TraceRegression | Correction::Probes, _) | (_, None) => None,
             (Correction::Full, _) => Some(CurvatureShape::Full),
             (Correction::Diagonal, _) => Some(CurvatureShape::Diagonal),
-            (Correction::Recognised, _) if !weighted => None,
-            (Correction::Recognised, _) if survey.elements <= MOST_FULL_CURVATURE => {
+            (Correction::Automatic, _) if !weighted => None,
+            (Correction::Automatic, _) if survey.elements <= MOST_FULL_CURVATURE => {
                 Some(CurvatureShape::Full)
             }
-            (Correction::Recognised, _) => Some(CurvatureShape::Diagonal),
+            (Correction::Automatic, _) => Some(CurvatureShape::Diagonal),
         };
         let by_trace = self.correction == Correction::TraceRegression && budget.is_some();
         if by_trace && survey.elements > MOST_ELEMENTS {
@@ -393,9 +398,6 @@ impl Settings {
         reasons.push(match shape {
             None if by_trace => "posterior: corrected for the noise, with a curvature read off the noisy gradients of the run; no budget goes into it"
                 .to_owned(),
-            None if self.correction == Correction::Recognised && self.refuses_probes(survey).is_none() => {
-                "posterior: the guide's; its intervals leave out the privacy noise (Correction::Probes takes it in)".to_owned()
-            }
             None => "posterior: the guide's; its intervals leave out the privacy noise".to_owned(),
             Some(shape) => format!(
                 "posterior: corrected for the noise, by a release of the {} ({}) for {} of the budget",

@@ -27,10 +27,12 @@ const ADAM_STEPS: f64 = 300.0;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Correction {
-    /// Where the likelihood is recognised as a generalised linear term with recognised weights: all of the
-    /// curvature up to 128 elements, its diagonal above. Of other likelihoods the posterior is the guide's.
+    /// As suits the model. Where the likelihood is recognised as a generalised linear term with recognised
+    /// weights: all of the curvature up to 128 elements, its diagonal above. Of other likelihoods
+    /// [`Probes`](Self::Probes), where they are possible: up to 128 elements, mirrored draws, no latent values of
+    /// records' own, and enough steps. Otherwise no.
     #[default]
-    Recognised,
+    Automatic,
     /// No: the posterior is the guide's.
     None,
     /// Yes, with all of the curvature; for a likelihood that is not recognised as a generalised linear term
@@ -64,7 +66,7 @@ pub enum Correction {
     /// ```
     ///
     /// Gradients there are released like those of all steps, so nothing of the budget goes into it beside the
-    /// steps. Probes go as far as the noise asks for: about three standard deviations of the posterior, noise
+    /// steps. Probes go as far as the noise asks for: about six standard deviations of the posterior, noise
     /// included, and along the eigenvectors of the curvature as soon as they show. What they leave open of
     /// the curvature is integrated over, and a value of which the releases say nothing keeps its prior.
     ///
@@ -162,7 +164,7 @@ impl Default for Settings {
             draws: DrawScheme::Antithetic,
             noise: PrivacyNoise::default(),
             gradients: Gradients::Aligned,
-            correction: Correction::Recognised,
+            correction: Correction::Automatic,
             curvature_share: 0.15,
             schedule: None,
             noise_limited: false,
@@ -248,7 +250,7 @@ impl Settings {
                 "vanilla gradients mix the sites, so they cannot be clipped site by site",
             ));
         }
-        if !matches!(self.correction, Correction::Recognised | Correction::None) {
+        if !matches!(self.correction, Correction::Automatic | Correction::None) {
             return Err(Error::Conflict(
                 "the correction for the noise needs gradients at the latent values, which vanilla gradients are not",
             ));

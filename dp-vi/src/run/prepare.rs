@@ -323,6 +323,10 @@ impl<'r, G: Guide, S: Subsampler> Prepared<'r, '_, G, S> {
                 plan.curvature.is_some_and(|planned| !planned.by_scores),
                 plan.trace_regression,
             );
+            let tail = match plan.probes {
+                0 => tail,
+                probes => tail.with_probes(plan.steps - probes),
+            };
             let trace = plan.trace_regression;
             let measured = plan.weighted && plan.is_measured;
             let early = plan.curvature.and_then(|planned| {

@@ -15,7 +15,9 @@ use crate::outcome::correction::tail::{GradientTail, TailMeans};
 use crate::outcome::correction::unknown_curvature::{self, ReleasedCurvature};
 use crate::outcome::fit::Fit;
 use crate::outcome::posterior::Posterior;
-use crate::outcome::report::{FELL_BACK, INCLUDE, NO_POSTERIOR, NOT_MEASURED, PARTLY, PrivacyReport};
+use crate::outcome::report::{
+    FELL_BACK, INCLUDE, NO_POSTERIOR, NOT_ARRIVED, NOT_MEASURED, PARTLY, PrivacyReport,
+};
 use crate::outcome::simulation::Simulation;
 use crate::plan::privacy_plan::CurvaturePlan;
 use crate::run::checkpoint::{Checkpoint, PaidFrom};
@@ -398,6 +400,7 @@ impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
         let noise_aware = self.correction.take().and_then(|correction| {
             correct(&self.estimator, &locations(&marginals, &simulation), correction, (sampling, bound))
         });
+        let (noise_aware, arrived) = noise_aware.unzip();
         // A covariance has a Cholesky factor: it was found from one.
         let laplace = self
             .laplace
@@ -419,6 +422,7 @@ impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
         let posterior = posterior.unwrap_or_else(|| uncorrected.clone());
         let intervals = match (planned, &noise_aware) {
             (None, _) => self.report.intervals,
+            (Some(_), Some(_)) if arrived == Some(false) => Some(NOT_ARRIVED),
             (Some(_), Some(_)) if self.estimator.ranges().iter().any(Option::is_none) => Some(PARTLY),
             (Some((_, true)), Some(_)) => Some(INCLUDE),
             (Some(_), Some(_)) => Some(NOT_MEASURED),
@@ -454,13 +458,14 @@ pub(super) fn locations(marginals: &[Option<Marginal>], simulation: &Simulation)
     marginals.iter().enumerate().map(location).collect()
 }
 
-/// Infers the frontier's values from all that has been released.
+/// Infers the frontier's values from all that has been released, and says whether the run had arrived as far as
+/// can be told.
 fn correct(
     estimator: &Estimator,
     locations: &[Vec<f64>],
     CorrectionState { tail, curvature, early, law, trace, mut prior, probes, .. }: CorrectionState,
     (sampling, bound): (f64, Option<f64>),
-) -> Option<NoiseAware> {
+) -> Option<(NoiseAware, bool)> {
     if curvature.is_none() && !trace && probes.is_none() {
         return None;
     }
@@ -488,7 +493,8 @@ fn correct(
         prior_curvature: &prior_curvature,
     };
     let path = tail.path();
-    match (tail.trace(), &curvature, law) {
+    let (mut arrived, searched) = (true, tail.searched());
+    let found = match (tail.trace(), &curvature, law) {
         (_, Some(matrix), Some(planned)) => {
             let deviation =
                 planned.noise_multiplier * bound.map_or(planned.clip_norm, |bound| planned.norm(bound));
@@ -506,10 +512,15 @@ fn correct(
             let released = ReleasedCurvature { matrix: &matrix, scores, shape, deviation, path, straight };
             unknown_curvature::posterior(touched, &evidence, &released)
         }
-        _ if probes.is_some() => probes?.posterior(touched, &evidence),
+        _ if probes.is_some() => {
+            let probes = probes?;
+            arrived = probes.has_arrived(&searched?, &prior_gradient, &prior_curvature);
+            probes.posterior(touched, &evidence)
+        }
         (Some(sums), ..) if trace => sums.posterior(&touched, &evidence),
         _ => None,
-    }
+    };
+    found.map(|found| (found, arrived))
 }
 
 /// What was released of the curvature of `n` values, and of its scores.

@@ -32,6 +32,14 @@ const BEND: f64 = 0.125;
 /// above about 1.5.
 const NEGLIGIBLE: f64 = 1.0;
 
+/// Deviations by which an element of the mean gradient of probes may differ from that of the steps before, for both
+/// to be taken for the same, and deviations by which the sum of squares of all may be too large.
+///
+/// Probes are pairs far away on both sides, so that a likelihood's third derivative is in their mean gradient: that
+/// of a scale is larger there, because residuals are. By chance one of ten elements differs by as much in one
+/// of 37 runs; then the noise of fewer steps is all that is lost.
+const DIFFERS: f64 = 3.0;
+
 /// Sums over a stretch of a run: where gradients were taken, and the noisy gradients of the log-likelihood
 /// there.
 #[derive(Clone, Debug)]
@@ -108,8 +116,30 @@ pub(crate) struct TailMeans {
     pub(crate) gradients: Vec<f64>,
     /// Variance of each element of the mean gradient that the privacy noise makes.
     pub(crate) noise_variance: f64,
-    /// Whether they are all steps, because a changing curvature makes next to no error along the whole way.
+    /// Whether they are all steps of the run, because a changing curvature makes next to no error along the whole way.
     pub(crate) straight: bool,
+}
+
+impl TailMeans {
+    fn new(stretch: &Stretch) -> Self {
+        Self {
+            steps: stretch.taken,
+            values: stretch.mean(&stretch.values),
+            gradients: stretch.mean(&stretch.gradients),
+            noise_variance: stretch.noise_variance(),
+            straight: false,
+        }
+    }
+}
+
+/// Whether two mean gradients differ by their noise alone.
+fn agree(one: &TailMeans, other: &TailMeans) -> bool {
+    let variance = one.noise_variance + other.noise_variance;
+    let squares: Vec<f64> =
+        difference(&one.gradients, &other.gradients).iter().map(|d| d * d / variance).collect();
+    let n = squares.len() as f64;
+    squares.iter().all(|square| *square <= DIFFERS * DIFFERS)
+        && squares.iter().sum::<f64>() <= (n + DIFFERS * (2.0 * n).sqrt()).max(DIFFERS * DIFFERS)
 }
 
 /// What a run's gradients say, for the correction.
@@ -122,6 +152,8 @@ pub(crate) struct GradientTail {
     thirds: Option<[Stretch; 2]>,
     /// Where the curvature is read off the trace, with room for one draw.
     trace: Option<(TraceSums, Vec<f64>, Vec<f64>)>,
+    /// The probes, which are no part of the tail.
+    probes: Option<Stretch>,
 }
 
 impl GradientTail {
@@ -144,16 +176,24 @@ impl GradientTail {
             before: straight.then(|| stretch(0..from)),
             thirds: path.then(|| [0..steps / 3, steps - steps / 3..steps].map(stretch)),
             trace: trace.then(|| (TraceSums::new(elements), vec![0.0; elements], vec![0.0; elements])),
+            probes: None,
         }
+    }
+
+    /// The same of a run whose steps are probes from this one on.
+    pub(crate) fn with_probes(mut self, first: u64) -> Self {
+        self.probes = Some(Stretch::new(self.tail.values.len(), first..u64::MAX));
+        self.tail.steps.end = first;
+        self
     }
 
     /// Takes a step (counted from 0). The noise in an element of the mean gradient over a mirrored pair,
     /// `(S₊ + S₋)/(√2 q)`, has the standard deviation of an element of the release.
     pub(crate) fn take(&mut self, step: u64, estimator: &Estimator, released: &[f64], noise: f64) {
         let Some(latent) = estimator.latent() else { return };
-        let Self { tail, before, thirds, trace } = self;
+        let Self { tail, before, thirds, trace, probes } = self;
         let in_tail = tail.steps.contains(&step);
-        for stretch in thirds.iter_mut().flatten().chain(before).chain([tail]) {
+        for stretch in thirds.iter_mut().flatten().chain(before).chain(probes).chain([tail]) {
             stretch.take(step, estimator, released, noise);
         }
         let shared = &estimator.shared;
@@ -187,6 +227,7 @@ impl GradientTail {
 
     pub(crate) fn save(&self, state: &mut Vec<f64>) {
         let stretches = [&self.tail].into_iter().chain(&self.before).chain(self.thirds.iter().flatten());
+        let stretches = stretches.chain(&self.probes);
         stretches.for_each(|stretch| stretch.save(state));
         if let Some((sums, ..)) = &self.trace {
             sums.save(state);
@@ -194,8 +235,9 @@ impl GradientTail {
     }
 
     pub(crate) fn restore(&mut self, state: &mut SavedState<'_>) -> Result<()> {
-        let Self { tail, before, thirds, trace } = self;
-        let mut stretches = [tail].into_iter().chain(before).chain(thirds.iter_mut().flatten());
+        let Self { tail, before, thirds, trace, probes } = self;
+        let stretches = [tail].into_iter().chain(before).chain(thirds.iter_mut().flatten());
+        let mut stretches = stretches.chain(probes);
         stretches.try_for_each(|stretch| stretch.restore(state))?;
         trace.as_mut().map_or(Ok(()), |(sums, ..)| sums.restore(state))
     }
@@ -205,29 +247,36 @@ impl GradientTail {
         self.tail.taken > 0
     }
 
-    /// Means over the tail, and over the steps before it where a changing curvature makes less of an error
-    /// than the noise of fewer steps. `None` before the tail.
+    /// Means over the tail alone, of steps that look for values. `None` before it.
+    pub(crate) fn searched(&self) -> Option<TailMeans> {
+        self.has_begun().then(|| TailMeans::new(&self.tail))
+    }
+
+    /// Means over the tail, over the steps before it where a changing curvature makes less of an error than the
+    /// noise of fewer steps, and over the probes behind it where these do not say something else. `None`
+    /// before the tail.
     ///
     /// ```text
     /// with a share f of the steps before the tail:
     /// f · ⅛ ‖ḡ_before − ḡ_tail‖ < (noise in an element of the mean over all)
     /// ```
     pub(crate) fn means(&self) -> Option<TailMeans> {
-        let of = |stretch: &Stretch| TailMeans {
-            steps: stretch.taken,
-            values: stretch.mean(&stretch.values),
-            gradients: stretch.mean(&stretch.gradients),
-            noise_variance: stretch.noise_variance(),
-            straight: false,
-        };
-        let tail = self.has_begun().then(|| of(&self.tail))?;
+        let tail = self.searched()?;
+        if let Some(probes) = self.probes.as_ref().filter(|probes| probes.taken > 0) {
+            let both = agree(&tail, &TailMeans::new(probes));
+            return Some(if both { TailMeans::new(&self.tail.and(probes)) } else { tail });
+        }
         let Some(before) = self.before.as_ref().filter(|before| before.taken > 0) else { return Some(tail) };
         let whole = self.tail.and(before);
         let moved = difference(&before.mean(&before.gradients), &tail.gradients);
         let moved = moved.iter().map(|g| g * g).sum::<f64>().sqrt();
         let bend = before.taken as f64 / whole.taken as f64 * BEND * moved;
         let noise = whole.noise_variance().sqrt();
-        Some(if bend < NEGLIGIBLE * noise { TailMeans { straight: true, ..of(&whole) } } else { tail })
+        Some(if bend < NEGLIGIBLE * noise {
+            TailMeans { straight: true, ..TailMeans::new(&whole) }
+        } else {
+            tail
+        })
     }
 }
 
@@ -265,6 +314,33 @@ mod tests {
         // Where steps have to settle first, those before the tail never count.
         assert_eq!(run(1.0, false).means().unwrap().steps, 80);
         assert!(GradientTail::new(2, (100, 0.8), true, false, false).means().is_none());
+    }
+
+    /// A tail of 50 steps and 50 probes with noise of 3, whose mean gradients of this many elements differ by this
+    /// much in the first.
+    fn probed(n: usize, by: f64) -> TailMeans {
+        let mut tail = GradientTail::new(n, (100, 1.0), false, false, false).with_probes(50);
+        let probes = tail.probes.as_mut().unwrap();
+        for (stretch, first) in [(&mut tail.tail, 0.0), (probes, by)] {
+            stretch.taken = 50;
+            stretch.gradients = vec![0.0; n];
+            stretch.gradients[0] = 50.0 * first;
+            stretch.variance = 50.0 * 9.0;
+        }
+        assert_eq!(tail.searched().unwrap().steps, 50);
+        tail.means().unwrap()
+    }
+
+    /// A difference of two means of 50 has the deviation `3 √(2/50)`.
+    #[test]
+    fn probes_count_where_they_say_what_the_others_say() {
+        let deviation = 3.0 * (2.0_f64 / 50.0).sqrt();
+        for n in [1, 5] {
+            let both = probed(n, 2.9 * deviation);
+            assert!(both.steps == 100 && (both.gradients[0] - 1.45 * deviation).abs() < 1e-12);
+            let one = probed(n, 3.1 * deviation);
+            assert!(one.steps == 50 && one.gradients[0] == 0.0 && (one.noise_variance - 0.18).abs() < 1e-12);
+        }
     }
 
     #[test]

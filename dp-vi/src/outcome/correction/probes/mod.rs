@@ -14,7 +14,7 @@ use crate::objective::curvature::CurvatureShape;
 use crate::optimiser::SavedState;
 use crate::outcome::correction::linear_algebra::{compose, eigen, square, symmetrised};
 use crate::outcome::correction::noise_aware::{Evidence, NoiseAware, Shares, deviations};
-use crate::outcome::correction::unknown_curvature::law::Shrunk;
+use crate::outcome::correction::tail::TailMeans;
 use crate::outcome::correction::unknown_curvature::{self, ReleasedCurvature};
 use nalgebra::{DMatrix, DVector, DVectorView};
 use std::ops::Range;
@@ -37,7 +37,20 @@ const WELL_SEEN: f64 = 5.0;
 
 /// How far probes go, in standard deviations of a value: of its posterior and of what the noise makes of its
 /// mean.
-const REACH: f64 = 3.0;
+///
+/// Where the noise is most of it, a quarter of the steps tells a curvature to within `√4/REACH` of itself: a
+/// third. With half of this distance it was two thirds, and values were as uncertain as their curvatures;
+/// farther away likelihoods are less quadratic.
+const REACH: f64 = 6.0;
+
+/// Standard errors that an element off the diagonal must have for the axes to be turned. Of a hundred elements
+/// that are zero, one has as many in one of 160 runs. Axes that follow errors mix values that have nothing
+/// to do with each other, as a scale and slopes, and hide where the curvature has zeros.
+const TURNS: f64 = 4.0;
+
+/// Deviations, of the noise and of the posterior together, that a mean gradient may be from zero where a run has
+/// arrived.
+const ARRIVED: f64 = 5.0;
 
 /// Rounds that probes are cut into, or somewhat more, where there are enough of them.
 const ROUNDS: u64 = 8;
@@ -49,7 +62,7 @@ const ROUNDS: u64 = 8;
 /// ε:               rows of a Hadamard matrix, so that no direction's slope is taken for another's
 /// W:               first as far as the largest curvature allows that the steps before leave possible;
 ///                  then, round by round, twice as far in directions that are not seen (S′_kk below 2
-///                  errors), half as far in those that are seen well and go farther than 3 deviations;
+///                  errors), half as far in those that are seen well and go farther than 6 deviations;
 ///                  never beyond the prior's deviation
 /// V:               the coordinates; the eigenvectors of what was read as soon as elements off the diagonal show
 /// ```
@@ -176,10 +189,9 @@ impl Probes {
     }
 
     /// Turns the axes into the eigenvectors of the curvature that has been read, where elements off its
-    /// diagonal are more than errors.
+    /// diagonal are more than errors: of what is left of it without those that may be errors.
     fn turn(&mut self, read: &Reading) -> bool {
-        let shrunk = Shrunk::new(&read.matrix, &read.variances);
-        let Some(found) = shrunk.is_turned.then(|| eigen(shrunk.mean)).flatten() else { return false };
+        let Some(found) = read.standing_out().and_then(eigen) else { return false };
         let n = self.prior.len();
         let along = read.along(&found.eigenvectors);
         // In their own eigenvectors errors look like curvatures far apart with nothing between them: what has
@@ -286,6 +298,22 @@ impl Probes {
         let displaced = state.take(self.widths.len())?.iter().enumerate().filter(|(_, is)| **is != 0.0);
         self.displaced = displaced.map(|(j, _)| j).collect();
         Ok(())
+    }
+
+    /// Whether the steps before the probes had come to where the mean gradient of likelihood and prior is zero: to
+    /// within the noise and what a posterior deviation makes of it.
+    ///
+    /// ```text
+    /// |ḡ_j + ∇_j ln p(t̄)| < 5 √(v + S_jj + P_jj)
+    /// ```
+    pub(crate) fn has_arrived(&self, searched: &TailMeans, pull: &[f64], prior_curvature: &[f64]) -> bool {
+        let n = self.prior.len();
+        let curvature = compose(&self.own.reading().matrix, &self.axes);
+        (0..n).all(|j| {
+            let own = curvature[(j, j)].max(0.0) + prior_curvature[j * (n + 1)].max(0.0);
+            let gradient = searched.gradients[j] + pull[j];
+            gradient * gradient <= ARRIVED * ARRIVED * (searched.noise_variance + own)
+        })
     }
 
     /// The posterior, with all curvatures that the probes leave possible.

@@ -1,5 +1,6 @@
 //! What probes say of the curvature.
 
+use super::TURNS;
 use crate::error::Result;
 use crate::optimiser::SavedState;
 use crate::outcome::correction::linear_algebra::symmetrised;
@@ -91,5 +92,17 @@ impl Reading {
     /// The curvature of one direction, and its standard error.
     pub(super) fn own(&self, j: usize) -> (f64, f64) {
         (self.matrix[(j, j)], self.variances[(j, j)].sqrt())
+    }
+
+    /// What is left of it without the elements off the diagonal that are [`TURNS`] errors at most; `None` if
+    /// nothing is. Where there are thousands, the largest of their errors is `√(2 ln m)` of them.
+    pub(super) fn standing_out(&self) -> Option<DMatrix<f64>> {
+        let n = self.matrix.nrows();
+        let elements = (n * n.saturating_sub(1) / 2).max(1) as f64;
+        let limit = (TURNS * TURNS).max(2.0 * elements.ln());
+        let stands_out = |j: usize, k: usize| self.matrix[(j, k)].powi(2) > limit * self.variances[(j, k)];
+        let any = (0..n).any(|j| (0..j).any(|k| stands_out(j, k)));
+        let kept = |j: usize, k: usize| if j == k || stands_out(j, k) { self.matrix[(j, k)] } else { 0.0 };
+        any.then(|| DMatrix::from_fn(n, n, kept))
     }
 }

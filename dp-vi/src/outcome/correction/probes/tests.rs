@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::outcome::correction::linear_algebra::{cholesky, inverse};
+use crate::outcome::correction::unknown_curvature::law::Shrunk;
 use dp_sampler::{GaussianNoise, NoiseSource, Purpose, Seed};
 
 /// Standard normals, one vector after the other.
@@ -349,12 +350,30 @@ fn what_does_not_scatter_is_drawn_to_zero() {
         (square / 190.0).sqrt()
     };
     assert!(off(&diagonal) > 12.0 && off(&shrunk.mean) < 4.0, "{}", off(&shrunk.mean));
-    assert!(!shrunk.is_turned && shrunk.variances[(1, 0)] < 60.0 && shrunk.variances[(0, 0)] == 400.0);
+    assert!(shrunk.variances[(1, 0)] < 60.0 && shrunk.variances[(0, 0)] == 400.0);
+    let standing_out = |matrix: &DMatrix<f64>| {
+        Reading { matrix: matrix.clone(), variances: variances.clone() }.standing_out()
+    };
+    assert!(standing_out(&diagonal).is_none());
     let mut one = diagonal.clone();
     (one[(3, 7)], one[(7, 3)]) = (95.0, 95.0);
     assert!(Shrunk::new(&one, &variances).mean[(3, 7)] > 65.0);
+    let left = standing_out(&one).unwrap();
+    assert!(
+        left[(3, 7)] == 95.0 && left[(7, 3)] == 95.0 && left[(2, 1)] == 0.0 && left[(1, 1)] == one[(1, 1)]
+    );
     // A curvature of one direction only, along (1, …, 1).
     let along = noisy(DMatrix::from_fn(n, n, |j, k| if j == k { 120.0 } else { 100.0 }), &mut normals);
     let shrunk = Shrunk::new(&along, &variances);
-    assert!(shrunk.is_turned && (shrunk.mean[(2, 1)] / along[(2, 1)] - 1.0).abs() < 0.1);
+    assert!((shrunk.mean[(2, 1)] / along[(2, 1)] - 1.0).abs() < 0.1);
+    assert!(standing_out(&along).is_some_and(|left| left[(2, 1)] == along[(2, 1)]));
+    // One row has nothing to do with the others, as that of a scale: of it less is kept than of them.
+    let mut apart = along;
+    for k in 0..n - 1 {
+        let error = diagonal[(n - 1, k)];
+        (apart[(n - 1, k)], apart[(k, n - 1)]) = (error, error);
+    }
+    let shrunk = Shrunk::new(&apart, &variances);
+    let kept = |at: (usize, usize)| shrunk.variances[at] / variances[at];
+    assert!(kept((2, 1)) > 0.9 && kept((n - 1, 1)) < 0.7, "{} {}", kept((2, 1)), kept((n - 1, 1)));
 }

@@ -283,53 +283,77 @@ impl CurvatureLaw {
     }
 }
 
-/// Readings of a curvature whose elements off the diagonal are drawn towards zero by as much as they scatter
-/// less than their errors.
+/// Readings of a curvature whose elements off the diagonal are drawn towards zero by as much as those of their
+/// rows scatter less than their errors.
 ///
 /// ```text
-/// r_jk = S̃_jk/√(ξ_j ξ_k),   errors of variance v_jk,   r_jk ~ N(0, ρ²):   ρ̂² = Σ w (r² − v)/Σ w,   w = (v + 1/D)⁻²
-/// S_jk | S̃_jk ~ N(κ S̃_jk, κ v_jk ξ_j ξ_k),   κ = ρ²/(ρ² + v_jk),   ρ² = max(ρ̂², 0) + its standard error
+/// r_jk = S̃_jk/√(ξ_j ξ_k),   errors of variance v_jk
+/// of a row:   r_jk ~ N(0, ρ_j² + v_jk),   ln ρ_j² uniform from ln 10⁻⁶ to 0,   κ_j = E[ρ_j²/(ρ_j² + v_jk)]
+/// S_jk | S̃_jk ~ N(κ S̃_jk, κ v_jk ξ_j ξ_k),   κ = √(κ_j κ_k)
 /// ```
 ///
-/// An element that stands out has a `ρ²` of its own, `r² − 4 v`, where that is larger.
+/// Rows differ: a scale parameter has nothing to do with slopes that are all correlated. An element that stands
+/// out has a `κ` of its own, that of `ρ² = r² − 4 v`, where that is larger.
 pub(crate) struct Shrunk {
     pub(crate) mean: DMatrix<f64>,
     pub(crate) variances: DMatrix<f64>,
     /// Variances of what is left of the errors in the mean.
     noise: DMatrix<f64>,
-    /// Whether elements off the diagonal scatter more than by their errors.
-    pub(crate) is_turned: bool,
 }
 
 impl Shrunk {
     pub(crate) fn new(matrix: &DMatrix<f64>, variances: &DMatrix<f64>) -> Self {
         let n = matrix.nrows();
         let own: Vec<f64> = (0..n).map(|j| positive_mean(matrix[(j, j)], variances[(j, j)].sqrt())).collect();
-        let (mut total, mut excess, mut square) = (0.0, 0.0, 0.0);
-        for j in 0..n {
-            for k in 0..j {
-                let scale = own[j] * own[k];
-                let (r2, v) = (matrix[(j, k)].powi(2) / scale, variances[(j, k)] / scale);
-                let weight = (v + (n as f64).recip()).powi(-2);
-                total += weight;
-                excess += weight * (r2 - v);
-                square += 2.0 * (weight * v).powi(2);
-            }
-        }
-        let (estimate, error) =
-            if total > 0.0 { (excess / total, square.sqrt() / total) } else { (0.0, 0.0) };
-        let scatter = estimate.clamp(0.0, 1.0) + error;
-        let keep = |j: usize, k: usize| {
-            let v = variances[(j, k)] / (own[j] * own[k]);
-            // An element that stands out is its own.
-            let scatter = scatter.max(matrix[(j, k)].powi(2) / (own[j] * own[k]) - 4.0 * v);
-            if j == k { 1.0 } else { scatter / (scatter + v) }
+        let scaled = |j: usize, k: usize| {
+            let scale = own[j] * own[k];
+            (matrix[(j, k)].powi(2) / scale, variances[(j, k)] / scale)
         };
+        let rows: Vec<Scatter> =
+            (0..n).map(|j| Scatter::new((0..n).filter(|&k| k != j).map(|k| scaled(j, k)))).collect();
+        let keep = DMatrix::from_fn(n, n, |j, k| {
+            if j == k {
+                return 1.0;
+            }
+            let (square, variance) = scaled(j, k);
+            let apart = (square - 4.0 * variance).max(0.0);
+            let of_rows = (rows[j].keeps(variance) * rows[k].keeps(variance)).sqrt();
+            of_rows.max(apart / (apart + variance))
+        });
         Self {
-            mean: DMatrix::from_fn(n, n, |j, k| keep(j, k) * matrix[(j, k)]),
-            variances: DMatrix::from_fn(n, n, |j, k| keep(j, k) * variances[(j, k)]),
-            noise: DMatrix::from_fn(n, n, |j, k| keep(j, k).powi(2) * variances[(j, k)]),
-            is_turned: estimate > 4.0 * error,
+            mean: keep.component_mul(matrix),
+            variances: keep.component_mul(variances),
+            noise: keep.component_mul(&keep).component_mul(variances),
         }
+    }
+}
+
+/// By how much the elements of a row scatter beside their errors: the law of `ρ²` at points of a grid.
+struct Scatter(Vec<(f64, f64)>);
+
+impl Scatter {
+    /// Correlations below this have nothing to say.
+    const LEAST: f64 = 1e-6;
+
+    /// Points of its logarithm: 0.23 apart, where the law of even a hundred elements has a deviation of 0.14.
+    const POINTS: u32 = 60;
+
+    /// From squares of elements and the variances of their errors.
+    fn new(elements: impl Iterator<Item = (f64, f64)> + Clone) -> Self {
+        let log_density = |scatter: f64| -> f64 {
+            elements.clone().map(|(r2, v)| -0.5 * ((scatter + v).ln() + r2 / (scatter + v))).sum()
+        };
+        let at = |i: u32| Self::LEAST.powf(1.0 - f64::from(i) / f64::from(Self::POINTS));
+        let mut points: Vec<(f64, f64)> = (0..=Self::POINTS).map(|i| (at(i), log_density(at(i)))).collect();
+        let largest = points.iter().map(|(_, log)| *log).fold(f64::NEG_INFINITY, f64::max);
+        points.iter_mut().for_each(|(_, weight)| *weight = (*weight - largest).exp());
+        let total: f64 = points.iter().map(|(_, weight)| weight).sum();
+        points.iter_mut().for_each(|(_, weight)| *weight /= total);
+        Self(points)
+    }
+
+    /// The share of an element with an error of this variance that is kept.
+    fn keeps(&self, variance: f64) -> f64 {
+        self.0.iter().map(|(scatter, weight)| weight * scatter / (scatter + variance)).sum()
     }
 }
