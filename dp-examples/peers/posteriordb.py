@@ -10,7 +10,7 @@ says that it has converged. Posteriors without reference draws show - where ther
 --draws names a number of draws for each of four chains of the No-U-Turn sampler (build with --features nuts): then those
 are the reference there, and their own error against reference draws is printed where there are both.
 --numpyro names a Python with numpyro: its stochastic variational inference with the same guide, untuned, is then beside
-(posteriordb_numpyro.py). --epsilon fits with privacy, --runs times, with --probes so that posteriors include the noise: then the columns are the error, the ratio of deviations,
+(posteriordb_numpyro.py). --epsilon fits with privacy, --runs times: then the columns are the error, the ratio of deviations,
 the root mean square of (mean - draw of the truth) over the stated deviation, and the share of draws that 90 % intervals hold;
 the truth is the reference draws, or our fit without privacy. Without --checkout nothing is run, and that is said. Needs numpy.
 """
@@ -80,7 +80,7 @@ def private(arguments, posterior, data, truth):
     """Errors, ratios, z and coverage of fits with privacy, over values and runs."""
     errors, ratios, z, held = [], [], [], []
     for seed in range(arguments.runs):
-        extra = ["--guide", arguments.guide, "--epsilon", str(arguments.epsilon), "--seed", str(seed)] + ["--probes"] * arguments.probes
+        extra = ["--guide", arguments.guide, "--epsilon", str(arguments.epsilon), "--seed", str(seed)]
         found, wrong = run(arguments, posterior, data, extra)
         if found is None:
             return wrong
@@ -118,7 +118,6 @@ def main():
     parser.add_argument("--numpyro", metavar="PYTHON", help="a Python that has numpyro, to run its inference beside")
     parser.add_argument("--epsilon", type=float, help="fit with privacy: epsilon, at delta 1e-5 under add/remove")
     parser.add_argument("--runs", type=int, default=4, help="private fits of each model")
-    parser.add_argument("--probes", action="store_true", help="with --epsilon: take the noise into the posterior (Correction::Probes)")
     parser.add_argument("--only", help="parts of names of posteriors, separated by commas")
     arguments = parser.parse_args()
     if not arguments.checkout:

@@ -16,7 +16,7 @@ use dp_examples::posteriordb::{Data, names, problem};
 use dp_examples::program::run;
 use dp_sampler::Seed;
 use dp_vi::guides::{AutoMultivariateNormal, AutoNormal, Guide};
-use dp_vi::{Correction, DpVi, Sensitive};
+use dp_vi::{DpVi, Sensitive};
 use ppl_core::Records;
 use ppl_core::draws::summary;
 
@@ -43,10 +43,6 @@ struct Arguments {
     /// Fits with privacy, at this epsilon and delta 1e-5 under add/remove
     #[arg(long, conflicts_with = "steps")]
     epsilon: Option<f64>,
-
-    /// With privacy: takes the noise into the posterior, with a curvature that the last steps probe
-    #[arg(long, requires = "epsilon")]
-    probes: bool,
 
     /// Draws by the No-U-Turn sampler, in each of four chains, instead of a fit
     #[cfg(feature = "nuts")]
@@ -101,8 +97,7 @@ fn fit(arguments: Arguments) -> Result<(), Box<dyn Error>> {
     };
     let public = problem.records.is_empty();
     let seed = || Seed::for_tests(arguments.seed);
-    let correction = if arguments.probes { Correction::Probes } else { Correction::default() };
-    let mut vi = DpVi::new(&problem.model, guide).correction(correction).seed(seed());
+    let mut vi = DpVi::new(&problem.model, guide).seed(seed());
     if let Some(steps) = arguments.steps {
         vi = vi.steps(steps);
     }

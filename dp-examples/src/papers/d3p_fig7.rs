@@ -60,11 +60,17 @@ fn run(lab: &Lab, seed: u64) -> Result<Vec<Row>, Failure> {
     };
     for &epsilon in epsilons(lab.size()) {
         let found = one(Some(Budget::add_remove(epsilon, DELTA)))?;
-        let row = Row::new("private", metric, format!("ε {epsilon}"), epsilon, likelihood(&found, &test)?);
+        let row = Row::new(
+            "private",
+            metric,
+            format!("ε {epsilon}"),
+            epsilon,
+            likelihood(found.posterior(), &test)?,
+        );
         rows.push(row.costing(Privacy::of(found.privacy())?));
     }
     if !lab.is_quick() {
-        rows.push(Row::level("not private", metric, "no noise", likelihood(&one(None)?, &test)?));
+        rows.push(Row::level("not private", metric, "no noise", likelihood(one(None)?.posterior(), &test)?));
     }
     rows.push(Row::level("the law that made the points", metric, "truth", truth(&test)?));
     Ok(rows)

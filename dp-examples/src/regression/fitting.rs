@@ -7,7 +7,7 @@ use std::time::Duration;
 use dp_accountant::{Budget, Ledger, Purse};
 use dp_sampler::{FullBatch, GaussianNoise, NoiseSource, Purpose, Seed};
 use dp_vi::guides::{AutoLaplace, AutoNormal, Guide};
-use dp_vi::{Correction, DpVi, DrawScheme, Fit, InitialValues, PrivacyReport, Sensitive};
+use dp_vi::{DpVi, DrawScheme, Fit, InitialValues, PrivacyReport, Sensitive};
 use indicatif::{ProgressBar, ProgressStyle};
 use ndarray::{ArrayD, Axis};
 use ppl_core::{Model, Records, Schema, Values};
@@ -39,9 +39,6 @@ const BETWEEN_CHECKPOINTS: u64 = 25;
 /// Steps below which a fit in whitened coordinates may not have arrived: on made-up counts and numbers 90 % intervals
 /// of slopes held .43 to .95 after 30 steps, and .95 and more after 100.
 const FEWEST_STEPS: u64 = 100;
-
-/// Largest number of latent values for which a curvature is read off the noisy gradients of a run.
-const MOST_BY_TRACE: usize = 64;
 
 /// What intervals hold of the noise where coverage on real tables has been measured, by `peers/families.py`.
 const INCLUDE: &str = "include the privacy noise";
@@ -383,9 +380,6 @@ impl PrivateFit<'_> {
             DpVi::new(self.specification.model(), AutoNormal::new()).budget(self.budget).subsample(FullBatch);
         if self.specification.family != Family::Bernoulli {
             vi = vi.initial_values(InitialValues::PriorMedian);
-            if elements(self.specification) <= MOST_BY_TRACE {
-                vi = vi.correction(Correction::TraceRegression);
-            }
         }
         self.with_settings(vi)
     }
@@ -442,15 +436,4 @@ impl PrivateFit<'_> {
         }
         Ok(fit?)
     }
-}
-
-/// Values that records touch.
-fn elements(specification: &Specification) -> usize {
-    let more = match specification.family {
-        Family::Gaussian | Family::NegativeBinomial | Family::ZeroInflatedPoisson => 1,
-        Family::Student => 2,
-        Family::Ordinal => specification.outcome.levels.len().saturating_sub(1),
-        Family::Bernoulli | Family::Poisson => 0,
-    };
-    specification.columns.len() + specification.grouped() + more
 }

@@ -3,12 +3,12 @@
 
 use dp_sampler::{GaussianNoise, NoiseSource, Purpose, Seed};
 use dp_vi::guides::AutoNormal;
-use dp_vi::{DpVi, Fit, Sensitive};
+use dp_vi::{DpVi, Posterior, Sensitive};
 use ndarray::{Array1, Array2};
 use ppl_core::{Column, Ctx, Distribution, Records, Result as CoreResult, log_density};
 use ppl_distributions::{HalfCauchy, HalfNormal, Normal, OrderedLogistic, Poisson, ZeroInflated};
 
-use super::{Failure, Outcome, Protocol, RunOutcome};
+use super::{Failure, GUIDE_ALONE, Outcome, Protocol, RunOutcome};
 
 /// Records to fit.
 const RECORDS: usize = 10_000;
@@ -160,8 +160,8 @@ fn records(x: Array2<f64>, y: Array1<f64>) -> Result<Records, Failure> {
 }
 
 /// The mean log-likelihood of held-back records at the posterior's means.
-fn held_back<M: MadeUp>(fit: &Fit, test: &Records) -> Result<f64, Failure> {
-    let likelihood = log_density(&M::model, test, &fit.posterior().means()?)?.likelihood;
+fn held_back<M: MadeUp>(posterior: &Posterior, test: &Records) -> Result<f64, Failure> {
+    let likelihood = log_density(&M::model, test, &posterior.means()?)?.likelihood;
     Ok(likelihood.mean().unwrap_or(f64::NAN))
 }
 
@@ -186,7 +186,7 @@ pub fn measure<M: MadeUp>(protocol: &Protocol) -> Result<Outcome, Failure> {
                 .steps(STEPS)
                 .seed(Seed::for_tests(number))
                 .fit(&Sensitive::new(part(train.clone(), x)?))?;
-            held_back::<M>(&fit, &part(test.clone(), x)?)
+            held_back::<M>(fit.posterior(), &part(test.clone(), x)?)
         };
         let (null, best) = (public(&Array2::zeros(x.dim()))?, public(&x)?);
         let fit = DpVi::new(M::model, AutoNormal::new())
@@ -194,8 +194,10 @@ pub fn measure<M: MadeUp>(protocol: &Protocol) -> Result<Outcome, Failure> {
             .gradients(protocol.gradients)
             .seed(seed)
             .fit(&Sensitive::new(part(train.clone(), &x)?))?;
-        let found = held_back::<M>(&fit, &part(test.clone(), &x)?)?;
-        let mut outcome = RunOutcome::new((found - null) / (best - null), fit.privacy())?;
+        let test = part(test, &x)?;
+        let gain = |posterior| Ok::<_, Failure>((held_back::<M>(posterior, &test)? - null) / (best - null));
+        let mut outcome = RunOutcome::new(gain(fit.posterior())?, fit.privacy())?;
+        outcome.more.insert(GUIDE_ALONE, gain(fit.uncorrected())?);
         outcome.more.insert("null", null);
         outcome.more.insert("not private", best);
         Ok(outcome)

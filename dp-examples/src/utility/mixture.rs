@@ -6,7 +6,9 @@ use std::path::Path;
 use dp_accountant::Budget;
 use dp_sampler::{Purpose, Seed};
 use dp_vi::guides::AutoNormal;
-use dp_vi::{Clipping, DpVi, Fit, Gradients, InitialValues, PrivateStart, Quantile, Sensitive};
+use dp_vi::{
+    Clipping, Correction, DpVi, Fit, Gradients, InitialValues, Posterior, PrivateStart, Quantile, Sensitive,
+};
 use ndarray::{Array1, Array2, ArrayD};
 use ppl_core::{
     Column, Constraint, Ctx, Distribution, Error, Noise, Parameter, Records, Result as CoreResult, Shape,
@@ -16,7 +18,7 @@ use ppl_distributions::{HalfNormal, Normal};
 use rand_core::Rng;
 
 use super::files::{columns, others};
-use super::{Failure, Outcome, Protocol, RunOutcome};
+use super::{Failure, GUIDE_ALONE, Outcome, Protocol, RunOutcome};
 use crate::table::Table;
 
 /// Number of components.
@@ -159,7 +161,9 @@ pub fn fit(
     let vi = match start {
         Start::Public => {
             let candidates = candidates(width, &seed);
+            // The recipe's measure is the likelihood at the means, for which no interval is needed.
             vi.public_records(count as u64)
+                .correction(Correction::None)
                 .clipping(Clipping::Quantile(Quantile::default()))
                 .private_start(PrivateStart { candidates, range: LIKELIHOODS, share: START_SHARE })
         }
@@ -173,8 +177,7 @@ pub fn fit(
 /// # Errors
 ///
 /// Records that do not fit the model.
-pub fn likelihood(fit: &Fit, test: &Records) -> Result<f64, Failure> {
-    let posterior = fit.posterior();
+pub fn likelihood(posterior: &Posterior, test: &Records) -> Result<f64, Failure> {
     let means = ["logits", "locs", "scales"]
         .into_iter()
         .map(|name| Ok((name.to_owned(), posterior.mean(name)?)))
@@ -207,7 +210,11 @@ pub fn measure(train: &Path, test: &Path, start: Start, protocol: &Protocol) -> 
     let budget = (Some(protocol.budget()), protocol.gradients);
     protocol.measure("log_likelihood", |seed| {
         let fit = fit(&records, dim, start, budget, Seed::for_tests(seed))?;
-        RunOutcome::new(likelihood(&fit, &test)?, fit.privacy())
+        let mut outcome = RunOutcome::new(likelihood(fit.posterior(), &test)?, fit.privacy())?;
+        if fit.noise_aware().is_some() {
+            outcome.more.insert(GUIDE_ALONE, likelihood(fit.uncorrected(), &test)?);
+        }
+        Ok(outcome)
     })
 }
 

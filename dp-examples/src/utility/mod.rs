@@ -39,6 +39,9 @@ use rayon::prelude::*;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
+/// What stands beside a figure that the guide's posterior has, without the correction for the noise.
+const GUIDE_ALONE: &str = "guide alone";
+
 /// What goes wrong: whatever a library says.
 pub type Failure = Box<dyn std::error::Error>;
 

@@ -48,6 +48,11 @@ const REACH: f64 = 6.0;
 /// to do with each other, as a scale and slopes, and hide where the curvature has zeros.
 const TURNS: f64 = 4.0;
 
+/// Deviations of the prior that a posterior may be wide, and away from where the run has come. Beyond, curvatures that
+/// may be anything multiply a gradient that is far from zero, and nothing follows from that: a positive value has
+/// no mean in floating-point numbers when its logarithm is known to within forty.
+const OUTSIDE: f64 = 10.0;
+
 /// Deviations, of the noise and of the posterior together, that a mean gradient may be from zero where a run has
 /// arrived.
 const ARRIVED: f64 = 5.0;
@@ -365,6 +370,14 @@ impl Probes {
         let mean =
             DVectorView::from_slice(evidence.values, n) + &outward * DVector::from_column_slice(&found.mean);
         let back = |matrix: &[f64]| compose(&square(matrix, n), &outward);
+        let covariance = back(&found.covariance);
+        let is_far = |j: usize| {
+            let most = OUTSIDE * self.prior[j].deviation;
+            covariance[(j, j)].sqrt() > most || (mean[j] - evidence.values[j]).abs() > most
+        };
+        if (0..n).any(is_far) {
+            return None;
+        }
         let shares = found.shares.map(|shares| {
             let without_noise = back(&shares.covariance_without_noise);
             Shares {
@@ -375,7 +388,7 @@ impl Probes {
         });
         Some(NoiseAware {
             mean: mean.as_slice().to_vec(),
-            covariance: back(&found.covariance).as_slice().to_vec(),
+            covariance: covariance.as_slice().to_vec(),
             shares,
             ..found
         })

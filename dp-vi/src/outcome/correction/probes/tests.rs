@@ -78,6 +78,12 @@ impl Problem {
 
     /// A truth, and what a run finds of it.
     fn run(&self, normals: &mut Normals) -> (DVector<f64>, NoiseAware) {
+        let (truth, found, _) = self.run_at(0.0, normals);
+        (truth, found.unwrap())
+    }
+
+    /// The same where all gradients are larger by this, and whether the run had arrived.
+    fn run_at(&self, larger: f64, normals: &mut Normals) -> (DVector<f64>, Option<NoiseAware>, bool) {
         let (n, covariance) = (self.n(), self.posterior_covariance());
         let truth = normals.vector(n);
         let lower = cholesky(self.curvature.clone()).unwrap().unpack();
@@ -96,7 +102,7 @@ impl Problem {
             };
             let mut gradient = |sign: f64| {
                 let noise = normals.vector(n) * (2.0 * self.variance).sqrt();
-                &self.curvature * (&optimum - &centre - sign * &away) + noise
+                (&self.curvature * (&optimum - &centre - sign * &away) + noise).add_scalar(larger)
             };
             let (plus, minus) = (gradient(1.0), gradient(-1.0));
             mean += 0.5 * (&plus + &minus);
@@ -120,8 +126,36 @@ impl Problem {
             prior_gradient: pull.as_slice(),
             prior_curvature: prior.as_slice(),
         };
-        (truth, probes.posterior(Vec::new(), &evidence).unwrap())
+        let searched = TailMeans {
+            steps: count as u64,
+            values: centre.as_slice().to_vec(),
+            gradients: mean.as_slice().to_vec(),
+            noise_variance: evidence.noise_variance,
+            straight: false,
+        };
+        let arrived = probes.has_arrived(&searched, pull.as_slice(), prior.as_slice());
+        (truth, probes.posterior(Vec::new(), &evidence), arrived)
     }
+}
+
+/// A mean gradient that is zero but for noise is that of a run that has arrived, at every size of the noise. Nine
+/// deviations are not: of the noise, and of what a posterior deviation makes of it. Where nothing follows from
+/// gradients but that the run is far away, there is no posterior.
+#[test]
+fn runs_that_have_not_arrived_are_told_from_others() {
+    for (number, variance) in [(21, 1e1), (22, 1e5), (23, 1e9)] {
+        let mut normals = Normals::new(number);
+        let problem = Problem::turned(4, variance, &mut normals);
+        let deviation = (variance / 560.0 + problem.curvature.diagonal().max()).sqrt();
+        for _ in 0..5 {
+            assert!(problem.run_at(0.0, &mut normals).2);
+            assert!(!problem.run_at(9.0 * deviation, &mut normals).2);
+        }
+    }
+    let mut normals = Normals::new(24);
+    let problem = Problem::turned(4, 1e7, &mut normals);
+    let (_, found, arrived) = problem.run_at(1e6, &mut normals);
+    assert!(found.is_none() && !arrived);
 }
 
 /// 90 % intervals hold the truth wherever the noise stands: below the posterior's own spread, of its size,

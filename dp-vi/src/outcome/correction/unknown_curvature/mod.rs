@@ -167,7 +167,7 @@ pub(crate) fn posterior_in_units(
     variances: &DMatrix<f64>,
     released: &ReleasedCurvature<'_>,
 ) -> Option<NoiseAware> {
-    summarised(sites, evidence, (units, Some(variances)), released, Direction::centre)
+    summarised(sites, evidence, (units, Some(variances)), released, Direction::near)
 }
 
 /// How far from the run's mean a mixture is centred in one direction.
