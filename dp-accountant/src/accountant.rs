@@ -139,6 +139,18 @@ impl Accountant {
         self.run()?.answer(Query::Delta { epsilon }, self.relative_width)
     }
 
+    /// What the analysis promises at this delta, without the attacks that show how much of it is true: the upper end
+    /// is that of [`Self::epsilon`], the lower end says how far more work could bring it down. Also whether
+    /// [`Self::epsilon`] would say the same.
+    ///
+    /// Searches ask for this, because budgets are kept by upper ends, and attacks take most of the time.
+    pub(crate) fn promised_epsilon(&self, delta: f64) -> Result<(Certified, bool)> {
+        if !(delta > 0.0 && delta < 1.0) {
+            return Err(Error::Delta { value: delta });
+        }
+        self.run()?.promise(Query::Epsilon { delta }, self.relative_width)
+    }
+
     /// The logarithm of delta from the engine that needs no delta for it, where that engine has an answer.
     pub(crate) fn inverted_log_delta(&self, epsilon: f64) -> Result<Option<LogInterval>> {
         let profile = self.run()?.profile();

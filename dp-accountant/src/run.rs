@@ -46,6 +46,26 @@ impl Run {
 
     /// The answer to a query: by formulas where they are the whole answer, otherwise by the engines.
     pub(crate) fn answer(&self, query: Query, relative_width: f64) -> Result<Certified> {
+        let mut found = self.dominating(query, relative_width)?;
+        let attacks = self.lower.iter().map(|parts| self.solve(parts, query, relative_width, Ends::Both));
+        let strongest = attacks.reduce(|a, b| if b.interval.lower > a.interval.lower { b } else { a });
+        if let Some(attack) = strongest {
+            found.interval.lower = attack.interval.lower;
+            found.lower = attack.lower;
+            found.interval.upper = found.interval.upper.max(attack.interval.lower);
+        }
+        found.certify()
+    }
+
+    /// What the pairs from above promise, in an interval with the upper end of [`Self::answer`]. Below its lower end
+    /// there may be a truth that no attack of the list reaches, but no promise by these pairs. Also whether
+    /// [`Self::answer`] would say the same.
+    pub(crate) fn promise(&self, query: Query, relative_width: f64) -> Result<(Certified, bool)> {
+        Ok((self.dominating(query, relative_width)?.certify()?, self.lower.is_empty()))
+    }
+
+    /// The answer about the pairs from above.
+    fn dominating(&self, query: Query, relative_width: f64) -> Result<Proven> {
         if let Query::Epsilon { delta } = query {
             let certain = |reversed| lattice::certain(&self.upper, reversed);
             let catastrophe = certain(false).max(certain(true));
@@ -55,15 +75,7 @@ impl Run {
             }
         }
         let wanted = if self.lower.is_empty() { Ends::Both } else { Ends::Upper };
-        let mut found = self.solve(&self.upper, query, relative_width, wanted);
-        let attacks = self.lower.iter().map(|parts| self.solve(parts, query, relative_width, Ends::Both));
-        let strongest = attacks.reduce(|a, b| if b.interval.lower > a.interval.lower { b } else { a });
-        if let Some(attack) = strongest {
-            found.interval.lower = attack.interval.lower;
-            found.lower = attack.lower;
-            found.interval.upper = found.interval.upper.max(attack.interval.lower);
-        }
-        found.certify()
+        Ok(self.solve(&self.upper, query, relative_width, wanted))
     }
 
     /// The answer about one of the lists of parts.
