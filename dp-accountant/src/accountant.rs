@@ -133,10 +133,15 @@ impl Accountant {
     /// [`Error::Epsilon`] unless `epsilon` is finite and not negative; otherwise those of [`Self::epsilon`]
     /// about events.
     pub fn delta(&self, epsilon: f64) -> Result<Certified> {
+        self.delta_within(epsilon, 0.0)
+    }
+
+    /// The same for a purpose for which some absolute width is `enough`.
+    pub(crate) fn delta_within(&self, epsilon: f64, enough: f64) -> Result<Certified> {
         if !(epsilon >= 0.0 && epsilon.is_finite()) {
             return Err(Error::Epsilon { value: epsilon, bound: "not negative" });
         }
-        self.run()?.answer(Query::Delta { epsilon }, self.relative_width)
+        self.run()?.answer_within(Query::Delta { epsilon }, self.relative_width, enough)
     }
 
     /// What the analysis promises at this delta, without the attacks that show how much of it is true: the upper end
