@@ -133,10 +133,27 @@ impl Accountant {
     /// [`Error::Epsilon`] unless `epsilon` is finite and not negative; otherwise those of [`Self::epsilon`]
     /// about events.
     pub fn delta(&self, epsilon: f64) -> Result<Certified> {
+        self.delta_within(epsilon, 0.0)
+    }
+
+    /// The same for a purpose for which some absolute width is `enough`.
+    pub(crate) fn delta_within(&self, epsilon: f64, enough: f64) -> Result<Certified> {
         if !(epsilon >= 0.0 && epsilon.is_finite()) {
             return Err(Error::Epsilon { value: epsilon, bound: "not negative" });
         }
-        self.run()?.answer(Query::Delta { epsilon }, self.relative_width)
+        self.run()?.answer_within(Query::Delta { epsilon }, self.relative_width, enough)
+    }
+
+    /// What the analysis promises at this delta, without the attacks that show how much of it is true: the upper end
+    /// is that of [`Self::epsilon`], the lower end says how far more work could bring it down. Also whether
+    /// [`Self::epsilon`] would say the same.
+    ///
+    /// Searches ask for this, because budgets are kept by upper ends, and attacks take most of the time.
+    pub(crate) fn promised_epsilon(&self, delta: f64) -> Result<(Certified, bool)> {
+        if !(delta > 0.0 && delta < 1.0) {
+            return Err(Error::Delta { value: delta });
+        }
+        self.run()?.promise(Query::Epsilon { delta }, self.relative_width)
     }
 
     /// The logarithm of delta from the engine that needs no delta for it, where that engine has an answer.

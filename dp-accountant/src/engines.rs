@@ -4,7 +4,7 @@
 use crate::accountant::{DEEP, DELTA_WIDTH_FACTOR};
 use crate::closed_form::Interval;
 use crate::fourier::{self, Direction, Law, Patience};
-use crate::lattice::{self, Ends, Pair, Part, Query};
+use crate::lattice::{self, Aim, Pair, Part, Query};
 use crate::{Certified, Engine, Result};
 
 /// An interval and who proved its ends.
@@ -41,13 +41,8 @@ impl Proven {
 ///
 /// Inversion is asked first, because it is fast. Only where its interval is wider than wanted are the closed
 /// forms evaluated and loss distributions made.
-pub(crate) fn answer(
-    parts: &[Part],
-    query: Query,
-    known: impl FnOnce() -> Proven,
-    relative_width: f64,
-    wanted: Ends,
-) -> Proven {
+pub(crate) fn answer(parts: &[Part], query: Query, known: impl FnOnce() -> Proven, aim: Aim) -> Proven {
+    let relative_width = aim.relative_width;
     let goal = match query {
         Query::Epsilon { .. } => relative_width,
         Query::Delta { .. } => (DELTA_WIDTH_FACTOR * relative_width).min(1.0),
@@ -97,7 +92,7 @@ pub(crate) fn answer(
     let is_final = narrow(&found) || is_deep && inverted.is_some_and(|inverted| resolved(&inverted));
     if !is_final {
         // It refines by how far it has come itself, and so does not use what inversion found.
-        let interval = lattice::solve(parts, query, known.interval, relative_width, wanted);
+        let interval = lattice::solve(parts, query, known.interval, aim);
         found = found.intersect(Proven::new(interval, Engine::LossDistribution));
         if let Query::Epsilon { delta } = query
             && is_deep

@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use crate::closed_form::Interval;
 use crate::engines::{self, Proven};
 use crate::fourier;
-use crate::lattice::{self, Ends, Part, Query};
+use crate::lattice::{self, Aim, Ends, Part, Query};
 use crate::{Certified, Composition, Engine, Error, Relation, Result, gaussian, schemes};
 
 /// A composition as pairs of laws that bound it from both sides, and the formulas that are known about it.
@@ -46,17 +46,14 @@ impl Run {
 
     /// The answer to a query: by formulas where they are the whole answer, otherwise by the engines.
     pub(crate) fn answer(&self, query: Query, relative_width: f64) -> Result<Certified> {
-        if let Query::Epsilon { delta } = query {
-            let certain = |reversed| lattice::certain(&self.upper, reversed);
-            let catastrophe = certain(false).max(certain(true));
-            // No epsilon covers what reveals everything. The factor covers the rounding of its probability.
-            if delta <= catastrophe * (1.0 + 1e-12) {
-                return Err(Error::NoEpsilon { delta, catastrophe });
-            }
-        }
-        let wanted = if self.lower.is_empty() { Ends::Both } else { Ends::Upper };
-        let mut found = self.solve(&self.upper, query, relative_width, wanted);
-        let attacks = self.lower.iter().map(|parts| self.solve(parts, query, relative_width, Ends::Both));
+        self.answer_within(query, relative_width, 0.0)
+    }
+
+    /// The same for a purpose for which some absolute width is `enough`.
+    pub(crate) fn answer_within(&self, query: Query, relative_width: f64, enough: f64) -> Result<Certified> {
+        let mut found = self.dominating(query, relative_width, enough)?;
+        let aim = Aim { relative_width, enough, promised: found.interval.upper, ends: Ends::Both };
+        let attacks = self.lower.iter().map(|parts| self.solve(parts, query, aim));
         let strongest = attacks.reduce(|a, b| if b.interval.lower > a.interval.lower { b } else { a });
         if let Some(attack) = strongest {
             found.interval.lower = attack.interval.lower;
@@ -66,14 +63,35 @@ impl Run {
         found.certify()
     }
 
+    /// What the pairs from above promise, in an interval with the upper end of [`Self::answer`]. Below its lower end
+    /// there may be a truth that no attack of the list reaches, but no promise by these pairs. Also whether
+    /// [`Self::answer`] would say the same.
+    pub(crate) fn promise(&self, query: Query, relative_width: f64) -> Result<(Certified, bool)> {
+        Ok((self.dominating(query, relative_width, 0.0)?.certify()?, self.lower.is_empty()))
+    }
+
+    /// The answer about the pairs from above.
+    fn dominating(&self, query: Query, relative_width: f64, enough: f64) -> Result<Proven> {
+        if let Query::Epsilon { delta } = query {
+            let certain = |reversed| lattice::certain(&self.upper, reversed);
+            let catastrophe = certain(false).max(certain(true));
+            // No epsilon covers what reveals everything. The factor covers the rounding of its probability.
+            if delta <= catastrophe * (1.0 + 1e-12) {
+                return Err(Error::NoEpsilon { delta, catastrophe });
+            }
+        }
+        let ends = if self.lower.is_empty() { Ends::Both } else { Ends::Upper };
+        Ok(self.solve(&self.upper, query, Aim { relative_width, enough, promised: 0.0, ends }))
+    }
+
     /// The answer about one of the lists of parts.
-    fn solve(&self, parts: &[Part], query: Query, relative_width: f64, wanted: Ends) -> Proven {
+    fn solve(&self, parts: &[Part], query: Query, aim: Aim) -> Proven {
         if let Some(interval) = self.formulas.exact(parts, query) {
             return Proven::new(interval, Engine::ClosedForm);
         }
         let known = || Proven::new(self.formulas.enclose(query), Engine::ClosedForm);
         if self.exact_counts {
-            return engines::answer(parts, query, known, relative_width, wanted);
+            return engines::answer(parts, query, known, aim);
         }
         known()
     }
@@ -84,5 +102,47 @@ impl Run {
         (self.invertible && self.exact_counts && self.lower.is_empty())
             .then(|| engines::profile(&self.upper))
             .flatten()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Event, Mechanism, Sampling};
+
+    fn run_of(relation: Relation, noise_multiplier: f64, sampling: Sampling, steps: u64) -> Run {
+        let event = Event::new(Mechanism::Gaussian { noise_multiplier }, sampling).expect("valid");
+        Run::new(relation, &Composition::single(event, steps)).expect("supported")
+    }
+
+    /// What is saved where attacks miss what is promised costs no upper end anything, and no interval more than a
+    /// hundredth of its width: against attacks that are solved as closely as the promise.
+    #[test]
+    fn attacks_are_known_as_closely_as_the_interval_shows() {
+        let with = |batch, records| Sampling::WithReplacement { batch, records };
+        for (noise_multiplier, sampling, steps) in [
+            (1.2, with(64, 500_000), 200),
+            (2.0, with(100, 60_000), 100),
+            (8.0, with(500, 1_000), 30),
+            (1.0, with(5, 1_000), 10),
+            (4.0, with(30, 20), 5),
+        ] {
+            let run = run_of(Relation::ReplaceOne, noise_multiplier, sampling, steps);
+            for query in [Query::Epsilon { delta: 1e-6 }, Query::Delta { epsilon: 0.1 }] {
+                let width = crate::DEFAULT_RELATIVE_WIDTH;
+                let found = run.answer(query, width).expect("an answer");
+                let (promise, _) = run.promise(query, width).expect("an answer");
+                assert_eq!(found.upper, promise.upper.max(found.lower));
+                let aim = Aim { relative_width: width, enough: 0.0, promised: 0.0, ends: Ends::Both };
+                let closely = run.lower.iter().map(|parts| run.solve(parts, query, aim).interval);
+                let closely = closely.reduce(Interval::max).expect("attacks");
+                assert!(found.lower <= closely.upper, "{sampling} {query:?}: {found:?} {closely:?}");
+                let gap = found.upper - closely.lower;
+                assert!(
+                    found.lower >= closely.lower - 0.01 * gap,
+                    "{sampling} {query:?}: {found:?} {closely:?}"
+                );
+            }
+        }
     }
 }

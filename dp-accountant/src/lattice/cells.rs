@@ -72,15 +72,32 @@ pub(crate) struct Mass {
     pub(crate) error: f64,
 }
 
+/// An outcome between two half-cells.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Boundary {
+    pub(crate) outcome: f64,
+    /// What [`Line::loss`] says of the outcome.
+    pub(crate) loss: f64,
+    /// The derivative of the loss there, and how much the outcome should move on for each unit of loss; no numbers for
+    /// lines that do not need them.
+    pub(crate) slope: f64,
+    pub(crate) pace: f64,
+}
+
 /// A pair of laws on the real line, without atoms, whose loss increases with the outcome.
 pub(crate) trait Line {
     /// The privacy loss of an outcome.
     fn loss(&self, x: f64) -> f64;
     /// A bound on the rounding error of [`Self::loss`] near a loss.
     fn loss_evaluation_error(&self, loss: f64) -> f64;
-    /// An outcome that has about the given loss; the lowest or highest outcome where there is none. `near` is
-    /// the outcome of a loss a little smaller.
-    fn outcome(&self, loss: f64, near: f64) -> f64;
+    /// An outcome that has about the given loss; the lowest or highest outcome where there is none.
+    fn outcome(&self, loss: f64) -> f64;
+    /// The same with its loss. `last` is the boundary before, half a cell below.
+    fn boundary(&self, wanted: f64, last: Option<&Boundary>) -> Boundary {
+        let _ = last;
+        let outcome = self.outcome(wanted);
+        Boundary { outcome, loss: self.loss(outcome), slope: f64::NAN, pace: f64::NAN }
+    }
     /// The infimum and the supremum of the losses of all outcomes.
     fn limits(&self) -> (f64, f64);
     /// The masses between two outcomes, Q's multiplied by `e^reference`, where reference is the loss of the
@@ -143,13 +160,15 @@ impl Cells {
         let mut cells = Self::empty(frame)?;
         cells.symmetric = line.is_symmetric();
         let mut left_loss = cells.left_end(0);
-        let mut left = line.outcome(left_loss, f64::NEG_INFINITY);
-        cells.note_boundary(line, left, left_loss);
-        (cells.p_below, cells.q_below) = line.below(left);
+        let mut boundary = line.boundary(left_loss, None);
+        cells.note_boundary(line, &boundary, left_loss);
+        (cells.p_below, cells.q_below) = line.below(boundary.outcome);
         for k in 0..cells.p.len() {
+            let left = boundary.outcome;
             let right_loss = cells.left_end(k + 1);
-            let right = line.outcome(right_loss, left);
-            cells.note_boundary(line, right, right_loss);
+            boundary = line.boundary(right_loss, Some(&boundary));
+            cells.note_boundary(line, &boundary, right_loss);
+            let right = boundary.outcome;
             if right > left {
                 let mass = line.mass(left, right, left_loss);
                 if mass.p >= NEGLIGIBLE && mass.q_scaled >= NEGLIGIBLE {
@@ -163,9 +182,9 @@ impl Cells {
                     }
                 }
             }
-            (left, left_loss) = (right, right_loss);
+            left_loss = right_loss;
         }
-        (cells.p_above, cells.q_above) = line.above(left);
+        (cells.p_above, cells.q_above) = line.above(boundary.outcome);
         cells.checked()
     }
 
@@ -182,17 +201,17 @@ impl Cells {
     }
 
     /// Records how far the loss at a computed boundary is from where it should be.
-    fn note_boundary(&mut self, line: &impl Line, outcome: f64, wanted: f64) {
+    fn note_boundary(&mut self, line: &impl Line, boundary: &Boundary, wanted: f64) {
         let (infimum, supremum) = line.limits();
-        let off = if wanted <= infimum && line.loss(outcome) <= infimum
-            || wanted >= supremum && line.loss(outcome) >= supremum
+        let off = if wanted <= infimum && boundary.loss <= infimum
+            || wanted >= supremum && boundary.loss >= supremum
         {
             // No outcome lies beyond.
             0.0
-        } else if outcome == f64::NEG_INFINITY {
+        } else if boundary.outcome == f64::NEG_INFINITY {
             (wanted - infimum).max(0.0)
         } else {
-            (line.loss(outcome) - wanted).abs()
+            (boundary.loss - wanted).abs()
         };
         self.loss_error = self.loss_error.max(off + line.loss_evaluation_error(wanted));
     }

@@ -35,6 +35,11 @@ const FEW_PARTS: usize = 16;
 pub(crate) const MOST_PARTS: usize = 2_000;
 /// For deltas in the deep, where longer tables resolve little more, they are this many times shorter.
 const DEEP_SHARE: usize = 8;
+/// An attack is known closely enough when what is uncertain is this share of what it misses, and of itself.
+const SHARE_OF_GAP: f64 = 1e-3;
+const SHARE_OF_ANSWER: f64 = 1e-2;
+/// What the share of the tilt is multiplied with where a smaller one promises more.
+const EASE: f64 = 0.75;
 /// Refinement stops after this many lattices.
 const LEVELS: usize = 6;
 
@@ -50,6 +55,32 @@ pub(crate) struct Part {
 pub(crate) enum Ends {
     Both,
     Upper,
+}
+
+/// How narrow an interval is wanted, and where.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Aim {
+    /// For epsilon, relative to it; for delta, `DELTA_WIDTH_FACTOR` times as wide.
+    pub(crate) relative_width: f64,
+    /// A width that is enough for what the answer is for.
+    pub(crate) enough: f64,
+    /// What is promised whatever comes out here: to know an attack much more closely than by how far it misses that would
+    /// not make the whole interval narrower.
+    pub(crate) promised: f64,
+    pub(crate) ends: Ends,
+}
+
+impl Aim {
+    #[cfg(test)]
+    pub(crate) fn both(relative_width: f64) -> Self {
+        Self { relative_width, enough: 0.0, promised: 0.0, ends: Ends::Both }
+    }
+
+    /// The least width that is worth any work for an answer of about this size.
+    fn least(&self, answer: f64) -> f64 {
+        let missing = (self.promised - answer).max(0.0);
+        self.enough.max(SHARE_OF_GAP * missing).min(SHARE_OF_ANSWER * answer)
+    }
 }
 
 /// What is asked of a composition.
@@ -71,6 +102,8 @@ struct Direction {
     scout: Scout,
     /// What share of the tilt at the saddle point is used.
     ease: f64,
+    /// Whether a smaller share has been tried for a narrower window, and was of no use.
+    eased_in_vain: bool,
 }
 
 /// Where and how finely to compose one direction.
@@ -90,16 +123,10 @@ pub(crate) fn certain(parts: &[Part], reversed: bool) -> f64 {
 
 /// The answer to a query, in an interval that is `known` beforehand and comes out no wider.
 ///
-/// The two directions are refined until the relative width of their maximum is at most `relative_width`, or
-/// until transforms reach their size limit. A direction that cannot be the larger one is not refined further.
-/// Where only the upper end is `wanted`, they are refined until that promises to move no further than so.
-pub(crate) fn solve(
-    steps: &[Part],
-    query: Query,
-    known: Interval,
-    relative_width: f64,
-    wanted: Ends,
-) -> Interval {
+/// The two directions are refined until their maximum is as narrow as `aim` says, or until transforms reach their size
+/// limit. A direction that cannot be the larger one is not refined further.
+/// Where only the upper end is wanted, they are refined until that promises to move no further than so.
+pub(crate) fn solve(steps: &[Part], query: Query, known: Interval, aim: Aim) -> Interval {
     if steps.len() > MOST_PARTS {
         return known;
     }
@@ -119,14 +146,18 @@ pub(crate) fn solve(
         Query::Epsilon { .. } => SMALLEST_SCALE,
         Query::Delta { .. } => 0.0,
     };
-    let (mut spacing, mut last): (Option<f64>, Option<f64>) = (None, None);
+    let mut spacing: Option<f64> = None;
+    // The last lattice's spacing, and the leader's tilt on it.
+    let mut last: Option<(f64, f64)> = None;
     // delta falls exponentially in epsilon: asking the same relative width of it would be asking far more.
     let relative_width = match query {
-        Query::Epsilon { .. } => relative_width,
-        Query::Delta { .. } => (relative_width * crate::accountant::DELTA_WIDTH_FACTOR).min(1.0),
+        Query::Epsilon { .. } => aim.relative_width,
+        Query::Delta { .. } => (aim.relative_width * crate::accountant::DELTA_WIDTH_FACTOR).min(1.0),
     };
+    let goal_for = |answer: Interval| (relative_width * answer.upper.max(scale)).max(aim.least(answer.upper));
+    let wanted = aim.ends;
     for _ in 0..LEVELS {
-        let goal = relative_width * answer.upper.max(scale);
+        let goal = goal_for(answer);
         // A direction matters while it could be the larger one by a visible amount.
         let active: Vec<usize> = (0..directions.len())
             .filter(|&d| directions[d].known.upper - answer.lower > 0.5 * goal)
@@ -139,6 +170,9 @@ pub(crate) fn solve(
         // comes out.
         let first_look = spacing.is_none();
         let foreseen = spacing.unwrap_or_else(|| 4.0 * plan.spacing(steps, query, relative_width));
+        let tried: Vec<bool> =
+            active.iter().map(|&d| directions[d].ease_towards(foreseen, answer.lower, most)).collect();
+        let plan = directions[leader].plan(answer.lower).unwrap_or(plan);
         let truncation = active.iter().map(|&d| directions[d].truncation).fold(6.0, f64::max);
         let mut floor = plan.finest(most).max(finest_table(steps, truncation, most));
         if !first_look {
@@ -153,8 +187,17 @@ pub(crate) fn solve(
             }
             _ => few_bits(foreseen.max(floor)),
         };
+        // Another lattice as fine as the last one, under the same tilt, would show the same.
+        let tilt = plan.tilt;
+        let is_repetition = last.is_some_and(|(spacing, before): (f64, f64)| {
+            used > 0.98 * spacing && (tilt - before).abs() < 0.01 * before.abs()
+        });
+        if is_repetition && natural.is_none() {
+            break;
+        }
         let mut tables = Tables { steps, spacing: used, truncation, forwards: Vec::new() };
-        for &d in &active {
+        let mut reverted = false;
+        for (&d, tried) in active.iter().zip(tried) {
             // What the first direction proves from below is what the second need not look beneath.
             let threshold = answer.lower.max(directions[leader].known.lower);
             let direction = &mut directions[d];
@@ -164,7 +207,17 @@ pub(crate) fn solve(
             if let Some(interval) =
                 bound(&mut tables, direction.reversed, used, plan, direction.query, direction.certain)
             {
-                direction.known = direction.known.intersect(direction.with_certain(interval));
+                let before = direction.known;
+                direction.known = before.intersect(direction.with_certain(interval));
+                let is_better = match wanted {
+                    Ends::Upper => direction.known.upper < before.upper,
+                    Ends::Both => direction.known != before,
+                };
+                if tried && !is_better {
+                    direction.ease /= EASE;
+                    direction.eased_in_vain = true;
+                    reverted = true;
+                }
             }
         }
         let before = answer;
@@ -174,30 +227,30 @@ pub(crate) fn solve(
         if wanted == Ends::Upper {
             // What is left of the error, after and before this look. It is of second order in the limit and
             // of first on coarse lattices; between the two is a guess that only decides when to stop.
-            let ratio = last.map_or(0.0, |last: f64| (used / last).powf(1.5));
+            let ratio = last.map_or(0.0, |(spacing, _)| (used / spacing).powf(1.5));
             let moved = before.upper - answer.upper;
             if ratio > 0.0 && ratio < 1.0 {
                 (width, previous) = (moved * ratio / (1.0 - ratio), moved / (1.0 - ratio));
             }
         }
-        last = Some(used);
-        let goal = relative_width * answer.upper.max(scale);
+        last = Some((used, tilt));
+        let goal = goal_for(answer);
         // Where single steps can lose very much, the saddle point may be a tilt that lives on such steps and
         // not on the losses in question. The sign is an interval that is all but empty of information; a
         // smaller tilt then helps.
-        let mut eased = false;
+        let mut eased = reverted;
         for &d in &active {
             let direction = &mut directions[d];
             if direction.known.lower < 0.5 * direction.known.upper
                 && direction.known.upper > answer.lower + goal
             {
-                direction.ease *= 0.75;
+                direction.ease *= EASE;
                 eased = true;
             }
         }
         // The errors of rounding do not shrink with the spacing: stop when a finer lattice no longer helps.
         let stuck = (!eased || deep) && (!first_look || foreseen <= floor) && width > 0.9 * previous;
-        if width <= goal || stuck {
+        if !reverted && (width <= goal || stuck) {
             break;
         }
         if natural.is_some_and(|(_, all)| all) && used <= floor.max(natural.map_or(0.0, |(gap, _)| gap)) {
@@ -248,7 +301,25 @@ impl Direction {
             truncation,
             scout: Scout::new(steps, truncation, reversed),
             ease: 1.0,
+            eased_in_vain: false,
         }
+    }
+
+    /// Uses a smaller share of the tilt where the window would otherwise be too wide for a spacing, and becomes narrower.
+    ///
+    /// The saddle point of rare large losses is a tilt under which several of them are likely, and the window has to
+    /// hold their sum. With a little less tilt it is several times narrower. Whether it was taken.
+    fn ease_towards(&mut self, spacing: f64, threshold: f64, most: usize) -> bool {
+        let ease = self.ease;
+        let too_wide = |plan: &Discretisation| plan.finest(most) > spacing && !self.eased_in_vain;
+        let Some(plan) = self.plan(threshold).filter(too_wide) else { return false };
+        self.ease *= EASE;
+        let eased = self.plan(threshold);
+        let is_narrower = eased.is_some_and(|eased| eased.finest(most) <= 0.9 * plan.finest(most));
+        if !is_narrower {
+            self.ease = ease;
+        }
+        is_narrower
     }
 
     /// What an interval for finite losses says of all.

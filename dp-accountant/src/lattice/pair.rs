@@ -124,7 +124,7 @@ impl Pair {
         let forwards = match self {
             Pair::Subsampled(line) => Cells::of_line(line, frame(line.origin(spacing)))?,
             Pair::Replaced(line) => Cells::of_line(line, frame(0))?,
-            Pair::Copies(line) => Cells::of_line(line.as_ref(), frame(0))?,
+            Pair::Copies(line) => Cells::of_line(line.as_ref(), frame(line.origin(spacing)))?,
             Pair::Laplace(laplace) => {
                 let mut cells = Cells::of_line(laplace, widened(frame(aligned(top, spacing, reversed))))?;
                 for atom in laplace.atoms() {
@@ -147,7 +147,9 @@ impl Pair {
                 Pair::Subsampled(line) => {
                     let rest =
                         (1.0 - line.rate) * libm::erf(std::f64::consts::FRAC_1_SQRT_2 / (2.0 * line.sigma));
-                    Cells::of_line(line, frame(0))?.mirrored(rest)?
+                    // What lies below 0 comes from what lies above.
+                    let above = Frame { lowest: -spacing, limit: limit / 2, ..frame(0) };
+                    Cells::of_line(line, above)?.mirrored(rest)?
                 }
                 Pair::Laplace(laplace) => {
                     let mut cells = Cells::of_line(laplace, widened(frame(0)))?;

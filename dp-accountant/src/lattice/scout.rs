@@ -8,6 +8,8 @@ use crate::golden::minimise;
 
 /// Rounds of a search, to about a hundredth in the argument.
 const ROUNDS: u32 = 17;
+/// The most outcomes of a sketch.
+const MOST_NODES: usize = 10_000;
 
 /// The loss of a composition, each step reduced to a few hundred outcomes.
 pub(crate) struct Scout {
@@ -17,7 +19,7 @@ pub(crate) struct Scout {
 impl Scout {
     /// A sketch of one direction of a composition, with outcomes up to `truncation` standard deviations out.
     pub(crate) fn new(steps: &[Part], truncation: f64, reversed: bool) -> Self {
-        let sketch = |step: &Part| (step.pair.sketch(truncation, reversed), step.count);
+        let sketch = |step: &Part| (thinned(step.pair.sketch(truncation, reversed)), step.count);
         Self { steps: steps.iter().map(sketch).collect() }
     }
 
@@ -71,6 +73,26 @@ impl Scout {
             minimise(|l| (self.log_mgf(c - l.exp()) - at_c + log_mass) / l.exp(), (-9.0, 25.0), ROUNDS);
         Window { low: -low, high, down: down.exp(), up: up.exp() }
     }
+}
+
+/// The sketch with neighbours merged, where there are very many: a record that occurs hundreds of times has a bell for each
+/// number of copies, on both sides of 0.
+fn thinned(mut nodes: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
+    if nodes.len() <= MOST_NODES {
+        return nodes;
+    }
+    nodes.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+    let merged = |group: &[(f64, f64)]| {
+        let top = group.iter().fold(f64::NEG_INFINITY, |top, node| top.max(node.1));
+        if top == f64::NEG_INFINITY {
+            return group[0];
+        }
+        let masses = || group.iter().map(|(loss, weight)| (loss, (weight - top).exp()));
+        let mass: f64 = masses().map(|(_, mass)| mass).sum();
+        let moment: f64 = masses().map(|(loss, mass)| loss * mass).sum();
+        (moment / mass, top + mass.ln())
+    };
+    nodes.chunks(nodes.len().div_ceil(MOST_NODES)).map(merged).collect()
 }
 
 /// An interval of losses with the Chernoff exponents for its two ends.

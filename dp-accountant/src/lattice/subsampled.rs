@@ -66,7 +66,7 @@ impl Subsampled {
         }
         let mut balanced = (-q).ln_1p();
         for _ in 0..40 {
-            let top = self.outcome(balanced + 0.5 * spacing, 0.0) / self.sigma;
+            let top = self.outcome(balanced + 0.5 * spacing) / self.sigma;
             let (base, shifted) = (upper_tail(-top), upper_tail(1.0 / self.sigma - top));
             if base <= 0.0 {
                 break;
@@ -95,7 +95,7 @@ impl Line for Subsampled {
         amplification_error(self.rate, loss)
     }
 
-    fn outcome(&self, loss: f64, _near: f64) -> f64 {
+    fn outcome(&self, loss: f64) -> f64 {
         match unamplified(self.rate, loss) {
             f64::NEG_INFINITY => f64::NEG_INFINITY,
             exponent => self.sigma * self.sigma * exponent + 0.5,
@@ -128,6 +128,10 @@ impl Line for Subsampled {
                 let (base, shifted, scaled) = if t < 0.0 {
                     let base = density(x / sigma);
                     (base, base * t.exp(), base * at_reference)
+                } else if t < 300.0 && reference < 300.0 {
+                    let shifted = density((x - 1.0) / sigma);
+                    let base = shifted * (-t).exp();
+                    (base, shifted, base * at_reference)
                 } else {
                     let shifted = density((x - 1.0) / sigma);
                     (shifted * (-t).exp(), shifted, shifted * (reference - t).exp())

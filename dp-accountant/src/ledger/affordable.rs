@@ -43,13 +43,14 @@ impl Ledger {
             total.push(event, count * unit);
             total
         };
+        // Attacks, which show how little a better analysis could gain, do not decide on a debit.
         let upper = |count: u64| -> Result<f64> {
             let accountant = Accountant::new(self.budget.relation).with(&total(count));
-            let rough = accountant.relative_width(FIRST_LOOK)?.epsilon(self.budget.delta)?;
+            let rough = accountant.clone().relative_width(FIRST_LOOK)?.promised_epsilon(self.budget.delta)?.0;
             if rough.upper <= allowed || rough.lower > allowed {
                 return Ok(rough.upper);
             }
-            Ok(self.price(&total(count))?.upper)
+            Ok(accountant.promised_epsilon(self.budget.delta)?.0.upper)
         };
         let spent = self.spent()?.upper;
         let mut enough = (0, spent);

@@ -40,6 +40,8 @@ const LARGEST_EPSILON: f64 = 700.0;
 const ROUNDING: f64 = 16.0 * f64::EPSILON;
 /// The most values of delta that a curve asks for.
 const MOST_POINTS: usize = 400;
+/// An error of delta is one of the curve: this share of the wanted width is enough.
+const SHARE_OF_WIDTH: f64 = 0.02;
 /// At this delta the part of the curve that is left is not looked at.
 const SMALLEST_DELTA: f64 = 1e-9;
 
@@ -96,7 +98,8 @@ impl Accountant {
             });
         }
         let end = self.far_end(SMALLEST_DELTA.min(0.1 * width))?;
-        let mut curve = self.trade_off_at(&[0.0, 0.25 * end, 0.5 * end, 0.75 * end, end])?;
+        let enough = SHARE_OF_WIDTH * width;
+        let mut curve = self.curve_at(&[0.0, 0.25 * end, 0.5 * end, 0.75 * end, end], enough)?;
         while curve.corners.len() < MOST_POINTS {
             let cells: Vec<usize> = (0..curve.corners.len() - 1).filter(|&i| curve.gap(i) > width).collect();
             let mut added = Vec::new();
@@ -106,7 +109,7 @@ impl Accountant {
                 let known = from.delta.width().max(to.delta.width());
                 if from.delta.upper - to.delta.lower > 4.0 * known {
                     let epsilon = 0.5 * (from.epsilon + to.epsilon);
-                    added.push(Corner { epsilon, delta: self.delta(epsilon)? });
+                    added.push(Corner { epsilon, delta: self.delta_within(epsilon, enough)? });
                 }
             }
             if added.is_empty() {
@@ -137,16 +140,19 @@ impl Accountant {
     /// Those of [`delta`](Self::delta); [`Error::Epsilon`] above 700, where the slope of a line is no number
     /// any more.
     pub fn trade_off_at(&self, epsilons: &[f64]) -> Result<TradeOff> {
+        self.curve_at(epsilons, 0.0)
+    }
+
+    /// The same for a purpose for which some width of delta is `enough`.
+    fn curve_at(&self, epsilons: &[f64], enough: f64) -> Result<TradeOff> {
         if let Some(&value) = epsilons.iter().find(|&&epsilon| epsilon > LARGEST_EPSILON) {
             return Err(Error::Epsilon { value, bound: "at most 700 on a trade-off curve" });
         }
         let mut epsilons: Vec<f64> = epsilons.iter().copied().chain([0.0]).collect();
         epsilons.sort_by(f64::total_cmp);
         epsilons.dedup();
-        let deltas = self.deltas(&epsilons)?;
-        let corners =
-            epsilons.into_iter().zip(deltas).map(|(epsilon, delta)| Corner { epsilon, delta }).collect();
-        Ok(TradeOff { corners })
+        let corner = |epsilon| Ok(Corner { epsilon, delta: self.delta_within(epsilon, enough)? });
+        Ok(TradeOff { corners: epsilons.into_iter().map(corner).collect::<Result<_>>()? })
     }
 }
 

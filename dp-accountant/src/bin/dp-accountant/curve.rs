@@ -22,7 +22,12 @@ pub(crate) fn run(arguments: &Curve) -> Outcome<String> {
     let composition = arguments.events.composition(relation)?;
     let accountant = Accountant::new(relation).with(&composition);
     let curve = accountant.trade_off(arguments.width)?;
-    let mut answer = Answer::new(relation, &composition).certified("advantage", accountant.advantage()?);
+    // The advantage is delta at epsilon 0, where the curve begins.
+    let advantage = match curve.corners() {
+        [first, ..] if first.epsilon == 0.0 => first.delta,
+        _ => accountant.advantage()?,
+    };
+    let mut answer = Answer::new(relation, &composition).certified("advantage", advantage);
     let mut rates = Vec::new();
     for rate in RATES {
         let power = curve.true_positive_rate(rate)?;
