@@ -118,10 +118,7 @@ impl Accountant {
     /// [`Error::PartOfEpoch`] for an event without a proven answer; [`Error::NoEpsilon`] where a guarantee
     /// fails with a probability above delta; [`Error::TooManyEvents`] for thousands of distinct ones.
     pub fn epsilon(&self, delta: f64) -> Result<Certified> {
-        if !(delta > 0.0 && delta < 1.0) {
-            return Err(Error::Delta { value: delta });
-        }
-        self.run()?.answer(Query::Epsilon { delta }, self.relative_width)
+        self.run()?.answer(epsilon_at(delta)?, self.relative_width)
     }
 
     /// The smallest delta for which the composition is (epsilon, delta)-differentially private.
@@ -150,10 +147,7 @@ impl Accountant {
     ///
     /// Searches ask for this, because budgets are kept by upper ends, and attacks take most of the time.
     pub(crate) fn promised_epsilon(&self, delta: f64) -> Result<(Certified, bool)> {
-        if !(delta > 0.0 && delta < 1.0) {
-            return Err(Error::Delta { value: delta });
-        }
-        self.run()?.promise(Query::Epsilon { delta }, self.relative_width)
+        self.run()?.promise(epsilon_at(delta)?, self.relative_width)
     }
 
     /// The logarithm of delta from the engine that needs no delta for it, where that engine has an answer.
@@ -166,6 +160,14 @@ impl Accountant {
     fn run(&self) -> Result<Run> {
         Run::new(self.relation, &self.composition)
     }
+}
+
+/// The question for epsilon at a delta that is one.
+fn epsilon_at(delta: f64) -> Result<Query> {
+    if !(delta > 0.0 && delta < 1.0) {
+        return Err(Error::Delta { value: delta });
+    }
+    Ok(Query::Epsilon { delta })
 }
 
 #[cfg(test)]

@@ -47,13 +47,13 @@ use std::path::PathBuf;
 /// |---|---|---|
 /// | sampling | every record at every step, or a rate for a compute limit | [`subsample`](DpVi::subsample), [`compute_limit`](DpVi::compute_limit) |
 /// | number of records | released for 1 % of the budget where a default needs it | [`public_records`](DpVi::public_records) |
-/// | steps | 300, 600 where `C` follows a quantile, more where sampling needs them; without privacy until the fit has [converged](crate::Convergence) | [`steps`](DpVi::steps) |
+/// | steps | 300, 600 where `C` follows a quantile, a third more where the last quarter probes the curvature, more where sampling needs them; without privacy until the fit has [converged](crate::Convergence) | [`steps`](DpVi::steps) |
 /// | clip norm `C` | `√D` for `D` elements at the frontier, half of it for Bernoulli outcomes below ε = 2 | [`clip_norm`](DpVi::clip_norm) |
 /// | bound on gradients | weights for generalised linear terms; else `C` follows a high [quantile](crate::Quantile) of the norms; where `C` is named, clipping | [`weights`](DpVi::weights), [`clipping`](DpVi::clipping) |
 /// | draws | a mirrored pair | [`draw_scheme`](DpVi::draw_scheme) |
 /// | gradients | with respect to latent values; or to the guide's parameters, for comparison | [`gradients`](DpVi::gradients) |
 /// | noise | exact, on a grid; or in floating point, for comparison | [`noise`](DpVi::noise) |
-/// | posterior | corrected for the noise where there are weights, for 15 % of the budget | [`correction`](DpVi::correction) |
+/// | posterior | corrected for the noise: where there are weights, for 15 % of the budget; else up to 128 elements, by the last quarter of the steps | [`correction`](DpVi::correction) |
 /// | start | where unconstrained values are 0; for models with exchangeable parts a point from the prior whose parts are exchanged for better ones, chosen privately for 15 % of the budget | [`initial_values`](DpVi::initial_values), [`private_start`](DpVi::private_start) |
 /// | optimiser | Adam at rate 0.05, held for half of the run and lowered; where `C` follows a quantile `0.05 √(300/T)` for `T` steps, lowered from the start | [`schedule`](DpVi::schedule), [`optimiser`](DpVi::optimiser) |
 /// | noise `σ` | what the budget leaves | |
@@ -152,8 +152,9 @@ impl<M, G, S> DpVi<M, G, S> {
     }
 
     /// Number of steps. By default 300, or 600 where the clip norm follows a [quantile](crate::Quantile) (without
-    /// privacy see [`without_privacy`](Self::without_privacy)), or, where batches are samples, as many more as it
-    /// takes until sampling adds at most 5 % to the noise of all steps together.
+    /// privacy see [`without_privacy`](Self::without_privacy)), a third more where the last quarter
+    /// [probes](crate::Correction::Probes) the curvature, or, where batches are samples, as many more as it takes
+    /// until sampling adds at most 5 % to the noise of all steps together.
     #[must_use]
     pub fn steps(mut self, steps: u64) -> Self {
         self.settings.steps = Some(steps);
