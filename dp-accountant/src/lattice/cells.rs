@@ -213,7 +213,9 @@ impl Cells {
         } else {
             (boundary.loss - wanted).abs()
         };
-        self.loss_error = self.loss_error.max(off + line.loss_evaluation_error(wanted));
+        let error = off + line.loss_evaluation_error(wanted);
+        // A boundary that is NaN would lose the masses beside it: such a table is refused as one of infinite error is.
+        self.loss_error = self.loss_error.max(if error.is_nan() { f64::INFINITY } else { error });
     }
 
     /// Adds an outcome with its masses and its loss log(p/q), p and the loss known to the given errors.

@@ -233,9 +233,10 @@ impl Copies {
     /// The roundings of [`Self::terms`] beside those of the terms' own exponents, as a relative error of their sum.
     ///
     /// At most [`RUN`] ratios and their products follow one another. The logarithm of a ratio is a difference of steps and
-    /// (x - k - 1/2)/σ², off by 4u of the step and 4u of itself, and r |log r| < 1; a bend is off by 5u.
+    /// (x - k - 1/2)/σ², off by 4u of the step and 4u of itself, and r |log r| < 1; a bend is off by 5u. A ratio's own
+    /// rounding is another u: over a run 20u of the largest step, and half as much again for what multiplies it.
     fn terms_error(&self) -> f64 {
-        16.0 * ROUNDOFF * (5.0 + self.largest_step)
+        32.0 * ROUNDOFF * (5.0 + self.largest_step)
     }
 
     /// Where the lattice should lie, as [`Subsampled::origin`](super::Subsampled::origin) for outcomes that have hardly more

@@ -162,7 +162,7 @@ impl<M: Model, G: Guide, S: Subsampling> DpVi<M, G, S> {
     /// What a run that left its checkpoint has found so far: no step is made and nothing is paid. For runs
     /// that will not go on.
     ///
-    /// The posterior is the guide's, for the release that corrects it belongs to the end of the run. Only
+    /// The posterior is the guide's where a release corrects it, for that belongs to the end of the run. Only
     /// what has been released before enters.
     ///
     /// # Errors

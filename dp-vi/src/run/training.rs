@@ -164,7 +164,8 @@ impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
         self.probes().map_or(self.report.steps, Probes::first)
     }
 
-    /// Whether this step is a probe. Steps beyond the planned ones, where payment is for whole epochs, are none.
+    /// Whether this step is a probe. Steps beyond the planned ones, where payment is for whole epochs, are taken where
+    /// the run has come.
     fn is_probing(&self) -> bool {
         self.probes().is_some_and(|probes| self.done >= probes.first())
     }
@@ -400,8 +401,7 @@ impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
         let noise_aware = self.correction.take().and_then(|correction| {
             correct(&self.estimator, &locations(&marginals, &simulation), correction, (sampling, bound))
         });
-        let (noise_aware, arrived) = noise_aware.unzip();
-        // A covariance has a Cholesky factor: it was found from one.
+        let (noise_aware, arrived) = noise_aware.map_or((None, true), |(found, arrived)| (found, arrived));
         let laplace = self
             .laplace
             .as_ref()
@@ -419,10 +419,12 @@ impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
             }
             (None, None) => None,
         };
+        // A covariance that was turned into other coordinates may have lost its Cholesky factor to rounding.
+        let noise_aware = noise_aware.filter(|_| posterior.is_some());
         let posterior = posterior.unwrap_or_else(|| uncorrected.clone());
         let intervals = match (planned, &noise_aware) {
             (None, _) => self.report.intervals,
-            (Some(_), Some(_)) if arrived == Some(false) => Some(NOT_ARRIVED),
+            (Some(_), _) if !arrived => Some(NOT_ARRIVED),
             (Some(_), Some(_)) if self.estimator.ranges().iter().any(Option::is_none) => Some(PARTLY),
             (Some((_, true)), Some(_)) => Some(INCLUDE),
             (Some(_), Some(_)) => Some(NOT_MEASURED),
@@ -458,28 +460,28 @@ pub(super) fn locations(marginals: &[Option<Marginal>], simulation: &Simulation)
     marginals.iter().enumerate().map(location).collect()
 }
 
-/// Infers the frontier's values from all that has been released, and says whether the run had arrived as far as
-/// can be told.
+/// Infers the frontier's values from all that has been released, where something follows, and says whether the run had
+/// arrived as far as can be told.
 fn correct(
     estimator: &Estimator,
     locations: &[Vec<f64>],
     CorrectionState { tail, curvature, early, law, trace, mut prior, probes, .. }: CorrectionState,
     (sampling, bound): (f64, Option<f64>),
-) -> Option<(NoiseAware, bool)> {
+) -> Option<(Option<NoiseAware>, bool)> {
     if curvature.is_none() && !trace && probes.is_none() {
         return None;
     }
     let TailMeans { steps, values, gradients, noise_variance, straight } = tail.means()?;
     let sites: Vec<_> = estimator.shared.sites.iter().zip(locations).zip(estimator.ranges()).collect();
     // Touched sites where gradients were taken, the others where the guide has them.
-    let at: Vec<_> = sites
-        .iter()
-        .map(|((site, location), frontier)| {
+    let mut prior_at = |values: &[f64]| {
+        let at = sites.iter().map(|((site, location), frontier)| {
             let values = frontier.as_ref().map_or(location.as_slice(), |range| &values[range.clone()]);
             SiteAt { name: site.name.as_str(), values, frontier: frontier.clone() }
-        })
-        .collect();
-    let (prior_gradient, prior_curvature) = prior.at(&at);
+        });
+        prior.at(&at.collect::<Vec<_>>())
+    };
+    let (prior_gradient, prior_curvature) = prior_at(&values);
     let touched =
         sites.iter().filter(|(_, frontier)| frontier.is_some()).map(|((site, _), _)| site.name.clone());
     let touched: Vec<String> = touched.collect();
@@ -493,7 +495,7 @@ fn correct(
         prior_curvature: &prior_curvature,
     };
     let path = tail.path();
-    let (mut arrived, searched) = (true, tail.searched());
+    let mut arrived = true;
     let found = match (tail.trace(), &curvature, law) {
         (_, Some(matrix), Some(planned)) => {
             let deviation =
@@ -513,14 +515,15 @@ fn correct(
             unknown_curvature::posterior(touched, &evidence, &released)
         }
         _ if probes.is_some() => {
-            let probes = probes?;
-            arrived = probes.has_arrived(&searched?, &prior_gradient, &prior_curvature);
+            let (probes, searched) = (probes?, tail.searched()?);
+            let (pull, prior_curvature) = prior_at(&searched.values);
+            arrived = probes.has_arrived(&searched, sampling, (&pull, &prior_curvature));
             probes.posterior(touched, &evidence)
         }
         (Some(sums), ..) if trace => sums.posterior(&touched, &evidence),
         _ => None,
     };
-    found.map(|found| (found, arrived))
+    Some((found, arrived))
 }
 
 /// What was released of the curvature of `n` values, and of its scores.

@@ -113,8 +113,8 @@ pub(crate) const PARTLY: &str = "include the privacy noise where records touch a
                                  been measured for this kind of model";
 
 /// What it says where the mean gradient shows that a run with probes ended before it had come to the posterior.
-pub(crate) const NOT_ARRIVED: &str = "are of where the run had come, and it had not arrived: the mean gradient there is more than five of its standard deviations from zero. \
-                                      The posterior may be elsewhere: take more steps, or values whose priors are of the order of 1";
+pub(crate) const NOT_ARRIVED: &str = "are around where the run had come, and it had not arrived: the mean gradient there is more than five of its standard deviations from zero. \
+                                      Whatever they include of the privacy noise, the posterior may be elsewhere: take more steps, or values whose priors are of the order of 1";
 
 /// What it says where a correction by the run's gradients was planned and is not possible.
 pub(crate) const FELL_BACK: &str = "leave out the privacy noise, and may be much too short: the run says too little of the curvature for the correction \

@@ -306,16 +306,22 @@ impl Probes {
     }
 
     /// Whether the steps before the probes had come to where the mean gradient of likelihood and prior is zero: to
-    /// within the noise and what a posterior deviation makes of it.
+    /// within the noise, what batches make of it, and what a posterior deviation does.
     ///
     /// ```text
-    /// |ḡ_j + ∇_j ln p(t̄)| < 5 √(v + S_jj + P_jj)
+    /// |ḡ_j + ∇_j ln p(t̄)| < 5 √(v + S_jj (1 + r/T) + P_jj)     r the variance of a step's sum of scores over theirs
     /// ```
-    pub(crate) fn has_arrived(&self, searched: &TailMeans, pull: &[f64], prior_curvature: &[f64]) -> bool {
+    pub(crate) fn has_arrived(
+        &self,
+        searched: &TailMeans,
+        sampling: f64,
+        (pull, prior_curvature): (&[f64], &[f64]),
+    ) -> bool {
         let n = self.prior.len();
         let curvature = compose(&self.own.reading().matrix, &self.axes);
         (0..n).all(|j| {
-            let own = curvature[(j, j)].max(0.0) + prior_curvature[j * (n + 1)].max(0.0);
+            let scores = 1.0 + sampling / searched.steps as f64;
+            let own = scores * curvature[(j, j)].max(0.0) + prior_curvature[j * (n + 1)].max(0.0);
             let gradient = searched.gradients[j] + pull[j];
             gradient * gradient <= ARRIVED * ARRIVED * (searched.noise_variance + own)
         })
@@ -371,11 +377,12 @@ impl Probes {
             DVectorView::from_slice(evidence.values, n) + &outward * DVector::from_column_slice(&found.mean);
         let back = |matrix: &[f64]| compose(&square(matrix, n), &outward);
         let covariance = back(&found.covariance);
-        let is_far = |j: usize| {
+        // Not where a variance is NaN, or negative.
+        let is_inside = |j: usize| {
             let most = OUTSIDE * self.prior[j].deviation;
-            covariance[(j, j)].sqrt() > most || (mean[j] - evidence.values[j]).abs() > most
+            covariance[(j, j)].sqrt() <= most && (mean[j] - evidence.values[j]).abs() <= most
         };
-        if (0..n).any(is_far) {
+        if !(0..n).all(is_inside) {
             return None;
         }
         let shares = found.shares.map(|shares| {
