@@ -78,12 +78,17 @@ impl Problem {
 
     /// A truth, and what a run finds of it.
     fn run(&self, normals: &mut Normals) -> (DVector<f64>, NoiseAware) {
-        let (truth, found, _) = self.run_at(0.0, normals);
+        let (truth, found, _) = self.run_at((0.0, 0.0), normals);
         (truth, found.unwrap())
     }
 
-    /// The same where all gradients are larger by this, and whether the run had arrived.
-    fn run_at(&self, larger: f64, normals: &mut Normals) -> (DVector<f64>, Option<NoiseAware>, bool) {
+    /// The same where all gradients are larger by this and scores are sampled with this variance, and whether the run had
+    /// arrived.
+    fn run_at(
+        &self,
+        (larger, sampling): (f64, f64),
+        normals: &mut Normals,
+    ) -> (DVector<f64>, Option<NoiseAware>, bool) {
         let (n, covariance) = (self.n(), self.posterior_covariance());
         let truth = normals.vector(n);
         let lower = cholesky(self.curvature.clone()).unwrap().unpack();
@@ -133,9 +138,7 @@ impl Problem {
             noise_variance: evidence.noise_variance,
             straight: false,
         };
-        let arrived = probes.has_arrived(&searched, 0.0, (pull.as_slice(), prior.as_slice()));
-        // Batches that are small samples may have made as much.
-        assert!(probes.has_arrived(&searched, 1e15, (pull.as_slice(), prior.as_slice())));
+        let arrived = probes.has_arrived(&searched, sampling, (pull.as_slice(), prior.as_slice()));
         (truth, probes.posterior(Vec::new(), &evidence), arrived)
     }
 }
@@ -150,14 +153,20 @@ fn runs_that_have_not_arrived_are_told_from_others() {
         let problem = Problem::turned(4, variance, &mut normals);
         let deviation = (variance / 560.0 + problem.curvature.diagonal().max()).sqrt();
         for _ in 0..5 {
-            assert!(problem.run_at(0.0, &mut normals).2);
-            assert!(!problem.run_at(9.0 * deviation, &mut normals).2);
+            assert!(problem.run_at((0.0, 0.0), &mut normals).2);
+            assert!(!problem.run_at((9.0 * deviation, 0.0), &mut normals).2);
         }
     }
     let mut normals = Normals::new(24);
     let problem = Problem::turned(4, 1e7, &mut normals);
-    let (_, found, arrived) = problem.run_at(1e6, &mut normals);
+    let (_, found, arrived) = problem.run_at((1e6, 0.0), &mut normals);
     assert!(found.is_none() && !arrived);
+    // Batches that are small samples may have made as much: with a variance of 60 of the scores' own in the mean, the limit
+    // is 5 √61 = 39 times the root of the curvature, and 5 without.
+    let problem = Problem::turned(4, 1e1, &mut normals);
+    let smallest = problem.curvature.diagonal().min().sqrt();
+    assert!(!problem.run_at((30.0 * smallest, 0.0), &mut normals).2);
+    assert!(problem.run_at((30.0 * smallest, 60.0 * 560.0), &mut normals).2);
 }
 
 /// 90 % intervals hold the truth wherever the noise stands: below the posterior's own spread, of its size,
