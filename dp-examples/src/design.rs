@@ -1,5 +1,7 @@
 //! From a table to numbers: the design matrix, the labels, and what each coefficient means.
 
+mod parts;
+
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use dp_vi::FeatureNorms;
@@ -376,7 +378,16 @@ impl Columns {
     ) -> Result<Self> {
         bounds.check_columns(table)?;
         let columns = feature_columns(table, condition, chosen)?;
-        let labels = labels(table, condition)?;
+        Self::filled(table, bounds, &columns, labels(table, condition)?, intercept)
+    }
+
+    fn filled(
+        table: &Table,
+        bounds: &Bounds,
+        columns: &[&str],
+        labels: Array1<f64>,
+        intercept: Intercept,
+    ) -> Result<Self> {
         let mut read = Self { columns: Vec::new(), labels, notes: Vec::new() };
         if intercept == Intercept::Included {
             let one = Coefficient { name: "(intercept)".into(), meaning: Meaning::Intercept };
@@ -522,7 +533,11 @@ fn labels(table: &Table, condition: &Condition) -> Result<Array1<f64>> {
     if !holds.contains(&true) {
         return Err(one_class("no"));
     }
-    Ok(holds.into_iter().map(|positive| if positive { 1.0 } else { 0.0 }).collect())
+    Ok(numbers(holds))
+}
+
+fn numbers(holds: Vec<bool>) -> Array1<f64> {
+    holds.into_iter().map(|positive| if positive { 1.0 } else { 0.0 }).collect()
 }
 
 /// The texts of a column that the bounds file is silent about, sorted; an error where the column holds

@@ -9,13 +9,13 @@ use dp_vi::guides::AutoLaplace;
 use dp_vi::optimiser::Schedule;
 use dp_vi::{DpVi, DrawScheme, FeatureNorms, Fit, PrivacyReport, Sensitive};
 use indicatif::{ProgressBar, ProgressStyle};
-use ndarray::{Array1, Array2, ArrayView2};
+use ndarray::{Array1, Array2};
 use ppl_core::{Column, Ctx, Distribution, Model, Records, Var};
 use ppl_distributions::{Bernoulli, Normal};
 use serde::Serialize;
 
 use crate::summary::{Marginal, WeightSummary};
-use crate::whitening::{Whitening, another_seed, statement};
+use crate::whitening::{Whitening, another_seed, change_features, statement};
 
 /// Standard deviation of every weight's prior.
 pub const PRIOR_SCALE: f64 = 4.0;
@@ -203,7 +203,7 @@ pub fn fit_design(
         && settings.clip_norm.is_none()
         && settings.learning_rate.is_none();
     let mut ledger = Ledger::new(budget)?;
-    let shape = features.dim();
+    let columns = features.ncols();
     let plain = Records::from_columns([("x", Column::from(features)), ("y", Column::from(labels))])?;
     let hidden = Sensitive::new(plain.clone());
     let planned = match is_plain {
@@ -236,9 +236,7 @@ pub fn fit_design(
         return Ok((fit, found));
     };
     drop(hidden);
-    let features = ArrayView2::from_shape(shape, plain.column(0).as_slice().unwrap_or(&[]))?;
-    let whitened = whitening.features(features);
-    let hidden = Sensitive::new(plain.with_column("x", whitened)?);
+    let hidden = Sensitive::new(change_features(plain, columns, |features| whitening.features_of(features))?);
     let vi = inference(&whitening);
     let fit = run(vi, &hidden, Some(&mut ledger), seed, label)?;
     let found = FoundWeights::whitened(&fit, &whitening)?;

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use crate::arguments::FitArguments;
 use crate::bounds::Bounds;
-use crate::design::{Columns, Intercept};
+use crate::design::{Columns, Design, Intercept};
 use crate::logistic::{self, Settings};
 use crate::output::write_whole;
 use crate::plot::svg;
@@ -68,19 +68,8 @@ pub fn fit(arguments: FitArguments) -> Result<(), Box<dyn Error>> {
     let started = Instant::now();
     arguments.check_outputs()?;
     arguments.check_sampling()?;
-    let table = Table::read(&arguments.data)?;
-    let bounds = match &arguments.bounds {
-        Some(path) => Bounds::read(path)?,
-        None => Bounds::none(),
-    };
-    let bounds = if arguments.public_categories { bounds.with_public_categories() } else { bounds };
-    let features = arguments.features.as_deref();
-    let table = bounds.complete(table, &arguments.positive_if, features)?;
-    let columns = Columns::read(&table, &bounds, &arguments.positive_if, features, Intercept::Included)?;
-    // The text takes more memory than the numbers, and nothing more is read from it.
-    let name = table.name().to_owned();
-    drop(table);
-    let mut design = columns.finish()?;
+    let name = arguments.data.display().to_string();
+    let mut design = read(&arguments)?;
     let seed = match arguments.test_seed_not_private {
         Some(number) => Seed::for_tests(number),
         None => Seed::from_os()?,
@@ -213,6 +202,28 @@ pub fn fit(arguments: FitArguments) -> Result<(), Box<dyn Error>> {
         }
     }
     Ok(out.flush()?)
+}
+
+/// The records of the table as numbers.
+fn read(arguments: &FitArguments) -> crate::Result<Design> {
+    let (path, condition) = (&arguments.data, &arguments.positive_if);
+    let features = arguments.features.as_deref();
+    let bounds = arguments.bounds.as_deref().map_or_else(|| Ok(Bounds::none()), Bounds::read);
+    let bounds = match arguments.public_categories {
+        true => bounds.map(Bounds::with_public_categories),
+        false => bounds,
+    };
+    if let Ok(bounds) = &bounds
+        && let Some(design) = Design::read_in_parts(path, bounds, condition, features, Intercept::Included)
+    {
+        return Ok(design);
+    }
+    let (table, bounds) = (Table::read(path)?, bounds?);
+    let table = bounds.complete(table, condition, features)?;
+    let columns = Columns::read(&table, &bounds, condition, features, Intercept::Included)?;
+    // The text takes more memory than the numbers, and nothing more is read from it.
+    drop(table);
+    columns.finish()
 }
 
 fn described(

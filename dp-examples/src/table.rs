@@ -1,13 +1,22 @@
 //! A file of records as text cells that remember where they came from.
 
+mod file;
+mod lines;
 #[cfg(feature = "parquet")]
 mod parquet;
+mod parts;
 
-use std::io::Read;
+use std::collections::HashMap;
 use std::path::Path;
+use std::sync::Arc;
 
 use csv::StringRecord;
 use rayon::prelude::*;
+
+use file::Source;
+pub use file::read_file;
+pub(crate) use lines::{line_at, utf8};
+use parts::Parts;
 
 #[cfg(feature = "parquet")]
 use crate::error::quoted;
@@ -39,9 +48,24 @@ use crate::{Error, Result};
 #[derive(Clone)]
 pub struct Table {
     name: String,
-    columns: Vec<String>,
+    columns: Arc<Columns>,
     rows: Rows,
     lines: Vec<u64>,
+}
+
+/// The names of columns, all different, and the place of each: a table of a hundred thousand columns is not searched
+/// for every one. Parts of a table share them.
+#[derive(Default)]
+struct Columns {
+    names: Vec<String>,
+    places: HashMap<String, usize>,
+}
+
+impl From<Vec<String>> for Columns {
+    fn from(names: Vec<String>) -> Self {
+        let places = names.iter().enumerate().map(|(place, name)| (name.clone(), place)).collect();
+        Self { names, places }
+    }
 }
 
 /// The cells of all records, one after the other: of a million records of fifty cells, a list for each would take more
@@ -88,11 +112,28 @@ impl Table {
     /// [`Error::Unreadable`] where the file cannot be opened or is a directory, and whatever [`Table::parse`]
     /// says.
     pub fn read(path: &Path) -> Result<Self> {
-        let (name, bytes) = (path.display().to_string(), read_file(path)?);
-        match bytes.starts_with(PARQUET) {
-            true => Self::parse_parquet(&name, bytes),
-            false => Self::parse(&name, &bytes),
+        let (mut source, mut bytes) = (Source::open(path)?, Vec::new());
+        source.read(&mut bytes)?;
+        if !bytes.starts_with(PARQUET) {
+            return Parts::new(source, bytes).whole();
         }
+        while source.read(&mut bytes)? > 0 {}
+        Self::parse_parquet(&path.display().to_string(), bytes)
+    }
+
+    /// Reads the CSV file at `path`, compressed by gzip or not.
+    ///
+    /// # Errors
+    ///
+    /// As [`read`](Self::read).
+    pub(crate) fn read_csv(path: &Path) -> Result<Self> {
+        Self::of(Source::open(path)?)
+    }
+
+    fn of(mut source: Source<'_>) -> Result<Self> {
+        let mut bytes = Vec::new();
+        source.read(&mut bytes)?;
+        Parts::new(source, bytes).whole()
     }
 
     /// Without the feature there is advice instead.
@@ -111,52 +152,7 @@ impl Table {
     /// [`Error::UnclosedQuote`], [`Error::EmptyColumnName`], [`Error::DuplicateColumnName`],
     /// [`Error::OtherSeparator`], [`Error::RaggedRow`].
     pub fn parse(name: &str, bytes: &[u8]) -> Result<Self> {
-        let text = utf8(name, bytes)?;
-        let file = || name.to_owned();
-        if let Some(offset) = unclosed_quote(text.as_bytes()) {
-            return Err(Error::UnclosedQuote { file: file(), line: line_at(text.as_bytes(), offset) });
-        }
-        let mut reader = csv::ReaderBuilder::new()
-            .has_headers(false)
-            .flexible(true)
-            .trim(csv::Trim::All)
-            .from_reader(text.as_bytes());
-        let mut lines_seen = LineCounter::new(text.as_bytes());
-        let (mut columns, mut header_line) = (Vec::new(), 1);
-        let (mut rows, mut lines) = (Rows::default(), Vec::new());
-        let mut record = StringRecord::new();
-        loop {
-            // The reader's own line number counts blank lines differently, so lines come from the byte
-            // position.
-            let line = lines_seen.line_of_record(reader.position().byte());
-            match reader.read_record(&mut record) {
-                Ok(false) => break,
-                Ok(true) => {}
-                Err(error) => {
-                    return Err(Error::NotCsv { file: file(), line, reason: error.to_string() });
-                }
-            }
-            if columns.is_empty() {
-                columns = column_names(name, line, &record)?;
-                header_line = line;
-            } else if record.len() == columns.len() {
-                if !rows.push(record.iter()) {
-                    let reason = "a record is longer than 4 GiB".to_owned();
-                    return Err(Error::NotCsv { file: file(), line, reason });
-                }
-                lines.push(line);
-            } else {
-                let (found, expected) = (record.len(), columns.len());
-                return Err(Error::RaggedRow { file: file(), line, found, expected });
-            }
-        }
-        if columns.is_empty() {
-            return Err(Error::EmptyFile { file: file() });
-        }
-        if rows.len() == 0 {
-            return Err(Error::NoRecords { file: file(), line: header_line });
-        }
-        Ok(Self { name: file(), columns, rows, lines })
+        Self::of(Source::of(name, bytes))
     }
 
     /// The file's name as it appears in errors.
@@ -166,7 +162,7 @@ impl Table {
 
     /// The column names in the file's order: at least one, all different, none empty.
     pub fn columns(&self) -> &[String] {
-        &self.columns
+        &self.columns.names
     }
 
     /// The lines on which the records start.
@@ -186,7 +182,7 @@ impl Table {
         let Self { name, columns, mut rows, mut lines } = self;
         // Their text stays where it is: a table of the others would take as much memory again.
         keep_marked(&mut rows.starts, marked, 1);
-        keep_marked(&mut rows.ends, marked, columns.len());
+        keep_marked(&mut rows.ends, marked, columns.names.len());
         keep_marked(&mut lines, marked, 1);
         Self { name, columns, rows, lines }
     }
@@ -232,17 +228,17 @@ impl Table {
 
     /// The place of a column.
     fn place(&self, column: &str) -> Result<usize> {
-        self.columns.iter().position(|name| name == column).ok_or_else(|| Error::MissingColumn {
+        self.columns.places.get(column).copied().ok_or_else(|| Error::MissingColumn {
             file: self.name.clone(),
             column: column.to_owned(),
-            columns: self.columns.clone(),
+            columns: self.columns.names.clone(),
         })
     }
 
     /// The cell of a record in the column at this place. Every record has as many cells as the header.
     fn cell(&self, row: usize, index: usize) -> Cell<'_> {
-        let text = self.rows.cell(row, index, self.columns.len());
-        Cell { file: &self.name, column: &self.columns[index], line: self.lines[row], text }
+        let text = self.rows.cell(row, index, self.columns.names.len());
+        Cell { file: &self.name, column: &self.columns.names[index], line: self.lines[row], text }
     }
 }
 
@@ -330,48 +326,6 @@ impl<'t> Cell<'t> {
 /// What a Parquet file begins with.
 const PARQUET: &[u8] = b"PAR1";
 
-/// Most bytes of a compressed file after it has been unpacked.
-const MOST_BYTES: u64 = 1 << 34;
-
-/// The bytes of a file, unpacked where it is compressed by gzip.
-///
-/// # Errors
-///
-/// [`Error::Unreadable`] with the reason: there is no such file, it is damaged, or it unpacks to more than 16 GiB.
-pub fn read_file(path: &Path) -> Result<Vec<u8>> {
-    let unreadable = |reason: String| Error::Unreadable { file: path.display().to_string(), reason };
-    let bytes = std::fs::read(path).map_err(|error| unreadable(error.to_string()))?;
-    if !bytes.starts_with(&[0x1f, 0x8b]) {
-        return Ok(bytes);
-    }
-    let mut unpacked = Vec::new();
-    let mut reader = flate2::read::MultiGzDecoder::new(&bytes[..]).take(MOST_BYTES + 1);
-    reader
-        .read_to_end(&mut unpacked)
-        .map_err(|error| unreadable(format!("it is compressed by gzip and cannot be unpacked: {error}")))?;
-    if unpacked.len() as u64 > MOST_BYTES {
-        return Err(unreadable(format!("it unpacks to more than {} GiB", MOST_BYTES >> 30)));
-    }
-    Ok(unpacked)
-}
-
-/// The text of a UTF-8 file without its byte order mark.
-pub(crate) fn utf8<'b>(name: &str, bytes: &'b [u8]) -> Result<&'b str> {
-    match std::str::from_utf8(bytes) {
-        Ok(text) => Ok(text.strip_prefix('\u{feff}').unwrap_or(text)),
-        Err(error) => {
-            let at = error.valid_up_to();
-            let byte = bytes.get(at).copied().unwrap_or_default();
-            Err(Error::NotUtf8 { file: name.to_owned(), line: line_at(bytes, at), byte })
-        }
-    }
-}
-
-/// The line, counted from 1, that the byte at `offset` stands on.
-pub(crate) fn line_at(bytes: &[u8], offset: usize) -> u64 {
-    LineCounter::new(bytes).line(offset)
-}
-
 fn column_names(file: &str, line: u64, header: &StringRecord) -> Result<Vec<String>> {
     let mut columns: Vec<String> = Vec::with_capacity(header.len());
     if let (1, Some(only)) = (header.len(), header.get(0)) {
@@ -381,7 +335,7 @@ fn column_names(file: &str, line: u64, header: &StringRecord) -> Result<Vec<Stri
         }
     }
     // A set rather than a search: a header of a hundred thousand columns must not take a minute to refuse.
-    let mut seen = std::collections::HashMap::with_capacity(header.len());
+    let mut seen = HashMap::with_capacity(header.len());
     for (index, name) in header.iter().enumerate() {
         if name.is_empty() {
             return Err(Error::EmptyColumnName { file: file.to_owned(), line, position: index + 1 });
@@ -393,62 +347,6 @@ fn column_names(file: &str, line: u64, header: &StringRecord) -> Result<Vec<Stri
         columns.push(name.to_owned());
     }
     Ok(columns)
-}
-
-/// Counts line ends (LF, CRLF or CR) up to positions that never go back.
-struct LineCounter<'b> {
-    bytes: &'b [u8],
-    at: usize,
-    line: u64,
-}
-
-impl<'b> LineCounter<'b> {
-    fn new(bytes: &'b [u8]) -> Self {
-        Self { bytes, at: 0, line: 1 }
-    }
-
-    fn line(&mut self, offset: usize) -> u64 {
-        let end = offset.min(self.bytes.len());
-        while self.at < end {
-            let byte = self.bytes[self.at];
-            let next = self.bytes.get(self.at + 1);
-            if byte == b'\n' || (byte == b'\r' && next != Some(&b'\n')) {
-                self.line += 1;
-            }
-            self.at += 1;
-        }
-        self.line
-    }
-
-    /// The line of the record found from byte `position` on, past the blank lines that the reader skips.
-    fn line_of_record(&mut self, position: u64) -> u64 {
-        let start = usize::try_from(position).unwrap_or(usize::MAX).min(self.bytes.len());
-        let blank = self.bytes[start..].iter().take_while(|byte| matches!(byte, b'\r' | b'\n')).count();
-        self.line(start + blank)
-    }
-}
-
-/// Where the quote stands that the file never closes, if there is one.
-///
-/// The reader takes everything up to the end of such a file for one cell, so a single stray quote would
-/// quietly drop the records after it.
-fn unclosed_quote(bytes: &[u8]) -> Option<usize> {
-    let (mut opened, mut field_start, mut at) = (None, true, 0);
-    while at < bytes.len() {
-        let byte = bytes[at];
-        match opened {
-            Some(_) if byte == b'"' && bytes.get(at + 1) == Some(&b'"') => at += 1,
-            Some(_) if byte == b'"' => opened = None,
-            Some(_) => {}
-            None if byte == b'"' && field_start => {
-                opened = Some(at);
-                field_start = false;
-            }
-            None => field_start = matches!(byte, b',' | b'\n' | b'\r'),
-        }
-        at += 1;
-    }
-    opened
 }
 
 #[cfg(test)]
@@ -553,10 +451,6 @@ mod tests {
             message(b"x,y\n1,2\n3,\"4\n5,6\n"),
             "a.csv:3: the quote opened on this line is never closed"
         );
-        assert_eq!(unclosed_quote(b"\"a\"\"b\",\"c\""), None);
-        assert_eq!(unclosed_quote(b"a,\"b\"\""), Some(2));
-        assert_eq!(unclosed_quote(b"a\"b,c"), None);
-        assert_eq!(unclosed_quote(b"\"a\"b\"\n\"c"), Some(6));
     }
 
     #[test]

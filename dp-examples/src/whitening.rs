@@ -17,6 +17,7 @@ use dp_vi::{
 };
 use nalgebra::{DMatrix, DVector, SymmetricEigen};
 use ndarray::{Array2, ArrayView2};
+use ppl_core::records::ColumnData;
 use ppl_core::{Model, Records};
 use rand_core::Rng;
 use serde::{Deserialize, Serialize};
@@ -450,6 +451,24 @@ pub(crate) fn raise(matrix: &DMatrix<f64>, of: impl Fn(f64) -> f64) -> DMatrix<f
         * DMatrix::from_diagonal(&found.eigenvalues.map(of))
         * found.eigenvectors.transpose();
     0.5 * (&whole + whole.transpose())
+}
+
+/// Records with other features of as many columns in the place of theirs, which are not copied where no other records
+/// share them.
+pub(crate) fn change_features(
+    records: Records,
+    columns: usize,
+    change: impl FnOnce(Array2<f64>) -> Array2<f64>,
+) -> ppl_core::Result<Records> {
+    let shape = (records.len(), columns);
+    records.change_column("x", |x| {
+        let numbers = match x {
+            ColumnData::F64(numbers) => numbers,
+            others => others.numbers().collect(),
+        };
+        let wrong = |error: ndarray::ShapeError| ppl_core::Error::Records(format!("column 'x': {error}"));
+        Ok(change(Array2::from_shape_vec(shape, numbers).map_err(wrong)?))
+    })
 }
 
 #[cfg(test)]

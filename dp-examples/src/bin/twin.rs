@@ -27,7 +27,7 @@ fn make(options: &Fit) -> Result<(), Box<dyn Error>> {
     let classes = options.classes()?;
     twin::check_folder(&options.out, options.overwrite)?;
     let schema = Schema::read(&options.schema)?;
-    let table = twin::read_table(&options.data)?;
+    let data = twin::Data::read(&options.data, schema)?;
     let seed = |further: u64| match options.test_seed_not_private {
         Some(number) => Ok(Seed::for_tests(number.wrapping_add(further))),
         None => Seed::from_os(),
@@ -39,13 +39,12 @@ fn make(options: &Fit) -> Result<(), Box<dyn Error>> {
     let budget = Budget { epsilon: options.epsilon, delta: options.delta, relation };
     let settings = Settings { budget, target: options.target.clone(), together: options.together.clone() };
     let fitted = match classes {
-        None => twin::fit(&table, &schema, &settings, purse.as_mut(), seed(0)?)?,
+        None => twin::fit(data, &settings, purse.as_mut(), seed(0)?)?,
         Some(classes) => {
             let seeds = [seed(0)?, seed(1 << 32)?];
-            twin::fit_classes(&table, &schema, &settings, classes, purse.as_mut(), seeds)?
+            twin::fit_classes(data, &settings, classes, purse.as_mut(), seeds)?
         }
     };
-    drop(table);
     let model = fitted.model;
     let sizes = Sizes { rows: options.rows, twins: options.twins };
     let paid = Paid::new(&model, sizes, &fitted.events, purse.ledger())?;

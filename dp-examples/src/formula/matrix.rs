@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use ndarray::{Array2, ArrayView2};
+use ndarray::{Array2, ArrayView2, Axis};
 use rayon::prelude::*;
 
 use super::coding::{self, Product};
@@ -108,6 +108,12 @@ impl Design {
 }
 
 impl Matrix {
+    /// Adds the rows of more records.
+    fn append(&mut self, more: &Self) -> Result<()> {
+        check_size(self.values.nrows() + more.values.nrows(), self.values.ncols())?;
+        self.values.append(Axis(0), more.values.view()).map_err(|error| wrong(error.to_string()))
+    }
+
     fn select(&self, records: &[usize]) -> Self {
         Self { values: rows_of(self.values.view(), records), columns: self.columns.clone() }
     }
@@ -155,6 +161,23 @@ impl Design {
         let offset =
             self.offset.as_ref().map(|offset| records.iter().map(|&record| offset[record]).collect());
         Self { matrix: self.matrix.select(records), groups: self.groups.iter().map(group).collect(), offset }
+    }
+
+    /// Adds more records of the same formula and schema, after those that there are.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Formula`] for a matrix that becomes too large.
+    pub(crate) fn append(&mut self, more: Self) -> Result<()> {
+        self.matrix.append(&more.matrix)?;
+        for (group, more) in self.groups.iter_mut().zip(more.groups) {
+            group.codes.extend(more.codes);
+            group.matrix.append(&more.matrix)?;
+        }
+        if let (Some(offset), Some(more)) = (&mut self.offset, more.offset) {
+            offset.extend(more);
+        }
+        Ok(())
     }
 }
 
@@ -215,12 +238,7 @@ pub fn matrix(terms: &[Term], frame: &Frame) -> Result<Matrix> {
             .fold(1, usize::saturating_mul)
     };
     let total = products.iter().flatten().map(columns_of).fold(0, usize::saturating_add);
-    if total > MOST_COLUMNS || total.saturating_mul(frame.len()) > MOST_ENTRIES {
-        return Err(wrong(format!(
-            "the formula has {total} columns; at most {MOST_COLUMNS} columns and {MOST_ENTRIES} numbers are fitted. A \
-             column of many categories belongs into a group, as in (1 | column), or is left out"
-        )));
-    }
+    check_size(frame.len(), total)?;
     let encoded = factors.iter().map(|factor| encode(factor, frame)).collect::<Result<Vec<_>>>()?;
     let (mut columns, mut entries) = (Vec::with_capacity(total), Vec::with_capacity(total));
     for (term, products) in terms.iter().zip(&products) {
@@ -239,6 +257,17 @@ pub fn matrix(terms: &[Term], frame: &Frame) -> Result<Matrix> {
     });
     let values = Array2::from_shape_vec((frame.len(), total), values);
     Ok(Matrix { values: values.map_err(|error| wrong(error.to_string()))?, columns })
+}
+
+/// Checks that a matrix of so many records and columns is not too large.
+fn check_size(rows: usize, columns: usize) -> Result<()> {
+    if columns > MOST_COLUMNS || columns.saturating_mul(rows) > MOST_ENTRIES {
+        return Err(wrong(format!(
+            "the formula has {columns} columns; at most {MOST_COLUMNS} columns and {MOST_ENTRIES} numbers are fitted. A \
+             column of many categories belongs into a group, as in (1 | column), or is left out"
+        )));
+    }
+    Ok(())
 }
 
 /// A factor's number of columns, and whether they add up to 1.

@@ -1,9 +1,11 @@
 //! The program `fit` with a formula: from options to fits, files and text.
 
 use std::error::Error as StdError;
+use std::mem;
 
 use dp_accountant::{Budget, Relation};
 use dp_sampler::{Purpose, Seed};
+use ppl_core::Records;
 
 use super::account::Account;
 use super::arguments::RegressionArguments;
@@ -14,7 +16,7 @@ use super::fitting::{Fitted, PrivateFit, Settings};
 use super::metrics::Metrics;
 use super::posterior::{Draws, KEPT};
 use super::predict::predict;
-use super::prepare::{complete, prepare_with_outcomes};
+use super::prepare::{WithOutcomes, complete, prepare_in_parts, prepare_with_outcomes};
 use super::private_metrics::PrivateMetrics;
 use super::say::say;
 use super::specification::Specification;
@@ -45,12 +47,7 @@ pub(super) struct Outcomes {
 pub fn fit(arguments: &RegressionArguments) -> Result<(), Failure> {
     arguments.check()?;
     let family = arguments.family()?;
-    let table = Table::read(&arguments.data)?;
-    let schema = arguments.schema.as_deref().map_or_else(|| Ok(Schema::default()), Schema::read)?;
-    schema.check_columns(table.name(), table.columns())?;
-    let _ = table.cells(arguments.formula.outcome())?;
-    let (formula, schema) = complete(&arguments.formula, schema, &table, arguments.public_categories)?;
-    let (prepared, design, (values, outcome)) = prepare_with_outcomes(formula, table, schema, family)?;
+    let (prepared, design, (values, outcome)) = read(arguments, family)?;
     let specification = Specification::new(family, outcome, &design, &arguments.prior)?;
     let mut used = prepared.formula.columns();
     used.push(prepared.formula.outcome());
@@ -63,7 +60,7 @@ pub fn fit(arguments: &RegressionArguments) -> Result<(), Failure> {
     let parts = split(values.len(), arguments.test_fraction, &mut seed(0)?.streams(Purpose::Split).at(0))?;
     let of = |rows: &[usize]| rows.iter().map(|&row| values[row]).collect::<Vec<f64>>();
     let (train, test) = parted(design, &parts);
-    let records = specification.records_of(train, &of(&parts.train))?;
+    let mut records = specification.records_of(train, &of(&parts.train))?;
     let test = test.map(|test| (test, of(&parts.test)));
 
     let settings = Settings {
@@ -79,7 +76,11 @@ pub fn fit(arguments: &RegressionArguments) -> Result<(), Failure> {
         let one = seeds().and_then(|(of_fit, of_figures)| {
             let fit =
                 PrivateFit { specification: &specification, budget, settings: &settings, public: &public };
-            let fit = account.fit(fit, records.clone(), of_fit)?;
+            // The last fit has them for itself, and changes them where they are.
+            let is_last = number + 1 == arguments.epsilon.len();
+            let its_records =
+                if is_last { mem::replace(&mut records, Records::none()) } else { records.clone() };
+            let fit = account.fit(fit, its_records, of_fit)?;
             let draws = fit.draws(&specification)?;
             let effects = effects(&specification, &prepared.formula, &prepared.schema, &draws)?;
             let one = Outcomes { epsilon, fit, draws, effects, metrics: None, private_metrics: None };
@@ -114,6 +115,24 @@ pub fn fit(arguments: &RegressionArguments) -> Result<(), Failure> {
         said?;
     }
     failed.map_or(Ok(()), Err)
+}
+
+/// The records of the table as numbers.
+fn read(arguments: &RegressionArguments, family: Family) -> Result<WithOutcomes> {
+    let RegressionArguments { data, formula, public_categories, .. } = arguments;
+    let schema = arguments.schema.as_deref().map_or_else(|| Ok(Schema::default()), Schema::read);
+    // Categories that are read from the records are those of all of them.
+    if let (Ok(schema), false) = (&schema, *public_categories)
+        && let Some(found) = prepare_in_parts(formula, data, schema, family)
+    {
+        return Ok(found);
+    }
+    let table = Table::read(data)?;
+    let schema = schema?;
+    schema.check_columns(table.name(), table.columns())?;
+    let _ = table.cells(formula.outcome())?;
+    let (formula, schema) = complete(formula, schema, &table, *public_categories)?;
+    prepare_with_outcomes(formula, table, schema, family)
 }
 
 /// The designs of training and test records. Where none are tested nothing is copied.

@@ -11,6 +11,7 @@ use rayon::prelude::*;
 
 use super::specification::ScaledColumn;
 use crate::formula::matrix::{BLOCK, by_rows};
+use crate::whitening::change_features;
 
 /// The features of records, and what they are multiplied by. **As sensitive as the file.**
 pub(super) struct Features<'a> {
@@ -28,6 +29,15 @@ impl<'a> Features<'a> {
             None => CowArray::from(Array2::from_shape_vec(shape, column.numbers().collect())?),
         };
         Ok(Self { values, units: columns.iter().map(|column| column.prior.1).collect() })
+    }
+
+    /// Records whose features these are, in the memory in which they were.
+    pub(super) fn in_place(records: Records, columns: &[ScaledColumn]) -> ppl_core::Result<Records> {
+        let units: Vec<f64> = columns.iter().map(|column| column.prior.1).collect();
+        change_features(records, columns.len(), |mut all| {
+            by_rows(&mut all, |row| row.iter_mut().zip(&units).for_each(|(x, unit)| *x *= unit));
+            all
+        })
     }
 
     /// How many features a record has.
@@ -104,6 +114,8 @@ mod tests {
         let mut expected = x;
         expected.columns_mut().into_iter().zip(&columns).for_each(|(mut x, column)| x *= column.prior.1);
         assert_eq!(features.all(), expected);
+        let scaled = Features::in_place(records.clone(), &columns).unwrap();
+        assert_eq!(scaled.column(0).as_slice(), expected.as_slice());
         let weights = Array1::from(vec![0.1, -7.3, 1e-3]);
         assert_eq!(features.dot(&weights), expected.dot(&weights));
         let more = Array1::from_iter((0..expected.nrows()).map(|i| i as f64)).insert_axis(Axis(1));

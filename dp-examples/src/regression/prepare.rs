@@ -1,5 +1,7 @@
 //! From a formula, a schema and a table to records as numbers.
 
+use std::path::Path;
+
 use super::family::Family;
 use super::outcome::{Outcome, outcomes};
 use crate::formula::matrix::Design;
@@ -23,6 +25,9 @@ pub(super) fn prepare(
     prepare_and(formula, table, schema, false, |_, table, _| table.lines().to_vec())
 }
 
+/// By what records were turned into numbers, these, and their outcomes.
+pub(super) type WithOutcomes = (Prepared, Design, (Vec<f64>, Outcome));
+
 /// The design of a formula for the records of a table, and their outcomes. Records without one are left out where that
 /// is its policy.
 pub(super) fn prepare_with_outcomes(
@@ -30,12 +35,49 @@ pub(super) fn prepare_with_outcomes(
     table: Table,
     schema: Schema,
     family: Family,
-) -> Result<(Prepared, Design, (Vec<f64>, Outcome))> {
+) -> Result<WithOutcomes> {
     let of_table = |formula: &Formula, table: &Table, schema: &Schema| {
         outcomes(&formula.response, family, table, schema)
     };
     let (prepared, design, found) = prepare_and(formula, table, schema, true, of_table)?;
     Ok((prepared, design, found?))
+}
+
+/// The same for the records of a file that is read in parts, each of which is numbers before the next is text: a whole
+/// table takes as much memory as its design, or more. `None` where the file has to be read as a whole, and wherever
+/// something is wrong with anything: then the whole table says what.
+pub(super) fn prepare_in_parts(
+    formula: &Formula,
+    data: &Path,
+    schema: &Schema,
+    family: Family,
+) -> Option<WithOutcomes> {
+    let (mut completed, mut found) = (None, None);
+    Table::in_parts(data, |part, _| {
+        let (formula, schema) = match &completed {
+            Some(completed) => completed,
+            None => {
+                schema.check_columns(part.name(), part.columns()).ok()?;
+                completed.insert(complete(formula, schema.clone(), &part, false).ok()?)
+            }
+        };
+        let more = match prepare_with_outcomes(formula.clone(), part, schema.clone(), family) {
+            Ok(more) => more,
+            // There may be some in other parts.
+            Err(Error::NoRecordsLeft { .. }) => return Some(()),
+            Err(_) => return None,
+        };
+        match &mut found {
+            None => found = Some(more),
+            Some((_, design, (values, outcome))) => {
+                let (_, more, (more_values, same)) = more;
+                design.append(more).ok().filter(|()| *outcome == same)?;
+                values.extend(more_values);
+            }
+        }
+        Some(())
+    })?;
+    found
 }
 
 /// The design of a formula for the records of a table, and what else is found in the table of these records.
@@ -115,4 +157,75 @@ pub(super) fn complete(
         schema = with_public_categories(schema, &formula, table)?;
     }
     Ok((formula, schema))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::output::tests::TestFolder;
+
+    const SCHEMA: &str = "age = [0, 99]\nhours = { range = [1, 60], missing = 'drop' }\n\
+                          weight = { range = [30, 200], missing = 75 }\nsex = ['f', 'm']\n\
+                          job = { categories = ['a', 'b'], missing = 'category' }\n";
+
+    fn people(rows: usize) -> String {
+        let row = |i: usize| {
+            let hours = if i.is_multiple_of(5) { String::new() } else { format!("{}", i % 70) };
+            let weight = if i.is_multiple_of(7) { "NA".to_owned() } else { format!("{}.5", i % 150) };
+            format!("{},{hours},{weight},{},{}\n", i % 100, ["f", "m"][i % 2], ["a", "b", ""][i % 3])
+        };
+        "age,hours,weight,sex,job\n".to_owned() + &(0..rows).map(row).collect::<String>()
+    }
+
+    /// Whatever is made of a file in parts is what is made of its table, to the last bit.
+    #[test]
+    fn parts_make_what_the_table_makes() {
+        let folder = TestFolder::new();
+        let path = folder.0.join("people.csv");
+        let schema = Schema::parse("s.toml", SCHEMA.as_bytes()).unwrap();
+        std::fs::write(&path, people(200)).unwrap();
+        for (formula, family) in [
+            ("age >= 30 ~ hours + weight*job", Family::Bernoulli),
+            ("sex ~ .", Family::Bernoulli),
+            ("hours ~ bs(age, knots=[20, 50]) + offset(weight)", Family::Gaussian),
+            ("hours ~ sex + (age | job)", Family::Poisson),
+        ] {
+            let formula: Formula = formula.parse().unwrap();
+            let (in_parts, design, (values, outcome)) =
+                prepare_in_parts(&formula, &path, &schema, family).unwrap();
+            let table = Table::read(&path).unwrap();
+            let (completed, schema) = complete(&formula, schema.clone(), &table, false).unwrap();
+            let (whole, expected, (of_whole, of)) =
+                prepare_with_outcomes(completed, table, schema, family).unwrap();
+            assert!(design == expected && design.matrix.values.is_standard_layout(), "{formula}");
+            assert_eq!((values, outcome), (of_whole, of));
+            assert_eq!((in_parts.formula, in_parts.schema), (whole.formula, whole.schema));
+        }
+    }
+
+    /// What is wrong anywhere is left to the whole table; parts of which no record is kept are not.
+    #[test]
+    fn what_is_wrong_is_found_in_every_part() {
+        let folder = TestFolder::new();
+        let path = folder.0.join("people.csv");
+        let schema = Schema::parse("s.toml", SCHEMA.as_bytes()).unwrap();
+        let found = |formula: &str, text: String| {
+            std::fs::write(&path, text).unwrap();
+            let formula: Formula = formula.parse().unwrap();
+            prepare_in_parts(&formula, &path, &schema, Family::Gaussian).map(|(_, design, _)| design)
+        };
+        let rows = people(100);
+        assert_eq!(found("age ~ hours", rows.clone()).unwrap().matrix.values.nrows(), 80);
+        let without = rows.clone() + &"1,,,,\n".repeat(100) + "1,1,,,\n";
+        assert_eq!(found("age ~ hours", without).unwrap().matrix.values.nrows(), 81);
+        for wrong in ["1,x,30,f,a\n", "1,2\n", "1,2,30,f,\"a\n", "nan,2,30,f,a\n"] {
+            assert!(found("age ~ hours", rows.clone() + wrong + &rows[25..]).is_none(), "{wrong}");
+        }
+        assert!(found("age ~ size", rows.clone()).is_none());
+        assert!(
+            found("age ~ hours", "age,hours,weight,sex,job\n".to_owned() + &"1,,,,\n".repeat(50)).is_none()
+        );
+        let tidy = Schema::parse("s.toml", b"age = [0, 99]\nsize = [0, 1]").unwrap();
+        assert!(prepare_in_parts(&"age ~ 1".parse().unwrap(), &path, &tidy, Family::Gaussian).is_none());
+    }
 }

@@ -15,7 +15,7 @@ use super::features::Features;
 use super::fitting::{Fitted, Kept, PrivateFit, Way};
 use super::nuisance::{Nuisance, Seen};
 use super::specification::{ScaledColumn, Specification};
-use crate::whitening::{CURVATURE_SHARE, NEGLIGIBLE, Whitening, another_seed};
+use crate::whitening::{CURVATURE_SHARE, NEGLIGIBLE, Whitening, another_seed, change_features};
 
 type Failure = Box<dyn StdError>;
 
@@ -66,12 +66,12 @@ impl PrivateFit<'_> {
         let Some(planned) = Whitening::planned(&moments, self.budget)? else {
             return self.plain(&Sensitive::new(records), (payer, beside), seed);
         };
-        let features = Features::of(&records, &self.specification.columns)?;
-        let with = |x: Array2<f64>| Ok::<_, Failure>(Sensitive::new(records.clone().with_column("x", x)?));
+        // Features take as much memory as records: these become them, and then the whitened ones.
+        let records = Features::in_place(records, &self.specification.columns)?;
         let whitening = match beside.goes_on() {
             true => beside.whitening(moments.len(), self.budget)?,
             false => {
-                let scaled = with(features.all())?;
+                let scaled = Sensitive::new(records.clone());
                 // What the fit would be refused for it is refused for before anything is paid.
                 self.inference(&planned).check_fit_from(&scaled, payer.purse)?;
                 let first = another_seed(&seed)?;
@@ -82,7 +82,8 @@ impl PrivateFit<'_> {
                 whitening
             }
         };
-        let records = with(whitening.features_of(features.all()))?;
+        let records = change_features(records, moments.len(), |features| whitening.features_of(features))?;
+        let records = Sensitive::new(records);
         let fit = self.follow(self.inference(&whitening), &records, (payer, beside), seed)?;
         Ok(Fitted::new(fit, Some(whitening), self.specification.family))
     }

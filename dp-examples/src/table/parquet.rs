@@ -1,5 +1,7 @@
 //! Tables in Parquet files, as text cells like those of a CSV file.
 
+use std::sync::Arc;
+
 use ::parquet::errors::ParquetError;
 use ::parquet::file::reader::{FileReader, SerializedFileReader};
 use ::parquet::record::Field;
@@ -60,7 +62,7 @@ impl Table {
         if lines.is_empty() {
             return Err(wrong("it holds no records".to_owned()));
         }
-        Ok(Self { name: name.to_owned(), columns, rows, lines })
+        Ok(Self { name: name.to_owned(), columns: Arc::new(columns.into()), rows, lines })
     }
 }
 
@@ -87,8 +89,6 @@ fn cell(field: &Field) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use ::parquet::basic::Compression;
     use ::parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int32Type};
     use ::parquet::file::properties::WriterProperties;

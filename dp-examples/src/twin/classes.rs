@@ -19,7 +19,7 @@ use dp_vi::{ConjugateVi, Sensitive};
 use ppl_core::{Ctx, Records};
 use ppl_distributions::prelude::*;
 
-use super::encode::{Encoded, encode};
+use super::encode::{Data, Encoded};
 use super::fitting::Counted;
 use super::model::{Column, FORMAT, Model, NEWEST};
 use super::release::{Fitted, Settings};
@@ -27,7 +27,6 @@ use super::schema::Schema;
 use super::singles::{Singles, in_words, maps};
 use super::tree::Clique;
 use super::{Error, Provenance, Result};
-use crate::table::Table;
 
 /// Share of the precision for single columns.
 const SINGLE: f64 = 0.25;
@@ -107,15 +106,14 @@ fn observed(column: usize) -> String {
 
 /// Releases single columns of a table, and fits latent classes to the records.
 ///
-/// The table is read here, and nothing of it is seen again but through [`Marginals`] and [`ConjugateVi`]. The seeds have to be
+/// The records are read here, and nothing of it is seen again but through [`Marginals`] and [`ConjugateVi`]. The seeds have to be
 /// secret, different, and used for nothing else.
 ///
 /// # Errors
 /// As [`fit`](super::fit); settings with a target or columns together, which these models do not have; fewer than 2 or more
 /// than 100 classes.
 pub fn fit_classes(
-    table: &Table,
-    schema: &Schema,
+    data: Data,
     settings: &Settings,
     classes: usize,
     purse: &mut (impl Purse + ?Sized),
@@ -129,7 +127,7 @@ pub fn fit_classes(
     if !(2..=100).contains(&classes) {
         return Err(Error::input(format!("--classes: {classes}, expected 2 to 100")));
     }
-    let Encoded { columns, left_out, sizes, codes } = encode(table, schema)?;
+    let (Encoded { columns, left_out, sizes, codes }, schema) = data.encoded()?;
     let relation = purse.ledger().budget().relation;
     let budget = Budget { relation, ..settings.budget };
     let plan = Plan::new(&budget, sizes.len())?;
@@ -180,7 +178,7 @@ pub fn fit_classes(
     };
     let parts = columns.into_iter().zip(&singles.found).zip(singles.levels);
     let columns = parts.map(|((column, pieces), levels)| Column::new(column, pieces, levels)).collect();
-    let model = assembled(columns, singles.records, schema, provenance, &weights, tables)?;
+    let model = assembled(columns, singles.records, &schema, provenance, &weights, tables)?;
     Ok(Fitted { model, events })
 }
 

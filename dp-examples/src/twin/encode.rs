@@ -13,7 +13,48 @@ use crate::table::Table;
 /// # Errors
 /// What [`Table::parse`] finds wrong, without quoting cells; more than 4 GiB.
 pub fn read_table(path: &Path) -> Result<Table> {
-    Ok(Table::parse(&path.display().to_string(), &crate::table::read_file(path)?)?)
+    Ok(Table::read_csv(path)?)
+}
+
+/// The records that a twin is made of, and what is public of them. **As sensitive as the file.**
+pub struct Data {
+    records: Records,
+    schema: Schema,
+}
+
+enum Records {
+    Text(Table),
+    Codes(Encoded),
+}
+
+impl Data {
+    /// Reads a CSV file, compressed by gzip or not, in parts, each of which is codes before the next is text: a whole
+    /// table takes more memory than they do.
+    ///
+    /// # Errors
+    /// As [`read_table`]. What is wrong with the records by their schema is said where a twin is made.
+    pub fn read(path: &Path, schema: Schema) -> Result<Self> {
+        let records = match encode_in_parts(path, &schema) {
+            Some(codes) => Records::Codes(codes),
+            // The whole table says what is wrong, too.
+            None => Records::Text(read_table(path)?),
+        };
+        Ok(Self { records, schema })
+    }
+
+    /// The records of a table.
+    pub fn new(table: Table, schema: Schema) -> Self {
+        Self { records: Records::Text(table), schema }
+    }
+
+    /// The same as codes.
+    pub(super) fn encoded(self) -> Result<(Encoded, Schema)> {
+        let encoded = match self.records {
+            Records::Codes(codes) => codes,
+            Records::Text(table) => encode(&table, &self.schema)?,
+        };
+        Ok((encoded, self.schema))
+    }
 }
 
 /// A column of a twin, as its schema has it.
@@ -34,10 +75,38 @@ pub(super) struct Encoded {
     pub(super) codes: Vec<Vec<u32>>,
 }
 
+/// Encodes a file part by part; `None` where anything is wrong with it, or it has to be read as a whole.
+fn encode_in_parts(path: &Path, schema: &Schema) -> Option<Encoded> {
+    let mut found: Option<Encoded> = None;
+    Table::in_parts(path, |part, expected| {
+        let mut more = match &found {
+            None => encode(&part, schema).ok()?,
+            Some(_) => encode_records(&part, schema).ok()?,
+        };
+        match &mut found {
+            None => {
+                // Columns that grow side by side would leave memory between them that is of no use.
+                more.codes.iter_mut().for_each(|codes| codes.reserve_exact(expected));
+                found = Some(more);
+            }
+            Some(found) => {
+                found.codes.iter_mut().zip(more.codes).for_each(|(codes, more)| codes.extend(more));
+            }
+        }
+        Some(())
+    })?;
+    found
+}
+
 /// Encodes a table. Records without a value in a column whose schema says `missing = "drop"` are left out: whether one
 /// is depends on that record alone.
 pub(super) fn encode(table: &Table, schema: &Schema) -> Result<Encoded> {
     schema.schema().check_columns(table.name(), table.columns())?;
+    encode_records(table, schema)
+}
+
+/// The same where the schema goes with the table.
+fn encode_records(table: &Table, schema: &Schema) -> Result<Encoded> {
     let mut columns = Vec::new();
     let mut left_out = Vec::new();
     let mut kept = vec![true; table.len()];
@@ -124,4 +193,34 @@ fn column_codes(table: &Table, encoding: &Encoding, grid: &Grid<'_>, kept: &[boo
         codes.push(code);
     }
     Ok(codes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::output::tests::TestFolder;
+
+    #[test]
+    fn parts_are_encoded_as_the_table_is() {
+        let folder = TestFolder::new();
+        let path = folder.0.join("people.csv");
+        let schema = b"age = [0, 99]\nheight = [1.0, 2.5]\nsex = ['f', 'm']\n\
+                       hours = { range = [1, 60], missing = 'drop' }";
+        let schema = Schema::parse("s.toml", schema).unwrap();
+        let row = |i: usize| {
+            let hours = if i.is_multiple_of(5) { String::new() } else { format!("{}", i % 70) };
+            format!("{i},{},{},{hours},{}\n", i % 100, 1.0 + i as f64 / 200.0, ["f", "m", "NA"][i % 3])
+        };
+        let text = "name,age,height,hours,sex\n".to_owned() + &(0..200).map(row).collect::<String>();
+        std::fs::write(&path, &text).unwrap();
+        let parts = encode_in_parts(&path, &schema).unwrap();
+        let whole = encode(&read_table(&path).unwrap(), &schema).unwrap();
+        assert_eq!(parts.codes[0].len(), 160);
+        assert_eq!((parts.codes, parts.sizes), (whole.codes, whole.sizes));
+        assert_eq!((parts.columns, parts.left_out), (whole.columns, whole.left_out));
+        std::fs::write(&path, text + "1,2,tall,1,f\n").unwrap();
+        assert!(encode_in_parts(&path, &schema).is_none());
+        let told = Data::read(&path, schema).unwrap().encoded().err().unwrap().to_string();
+        assert!(told.contains("people.csv:202: column 'height'"), "{told}");
+    }
 }

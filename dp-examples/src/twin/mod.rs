@@ -10,7 +10,7 @@
 //!        rows that keep the constraints ◄─ model on a junction tree, fitted to all that was measured
 //! ```
 //!
-//! A [`Schema`] says what is public of each column. [`fit`] reads the table once, releases marginals through
+//! A [`Schema`] says what is public of each column. [`fit`] reads the [records](Data) once, releases marginals through
 //! [`dp_vi::summaries::Marginals`], and makes a [`Model`]; everything after that ([`sample`](Model::sample),
 //! the report) is a function of the model. [`scores`] compares a twin with real rows, without privacy.
 //!
@@ -48,7 +48,7 @@ mod uncertainty;
 
 pub use account::account;
 pub use classes::fit_classes;
-pub use encode::read_table;
+pub use encode::{Data, read_table};
 pub use error::{Error, Result};
 pub use files::{privacy_json, read_model, summary};
 pub use folder::{Paid, check_folder, write_made};

@@ -5,16 +5,14 @@ use dp_sampler::Seed;
 use dp_vi::Sensitive;
 use dp_vi::summaries::{Categories, Marginals};
 
-use super::encode::{Encoded, Encoding, encode};
+use super::encode::{Data, Encoded, Encoding};
 use super::fitting::{nearest, start};
 use super::grid::Grid;
 use super::model::{Column, FORMAT, Model, Provenance, VERSION};
 use super::plan::{Plan, Shape};
-use super::schema::Schema;
 use super::singles::{LEVELS, Singles, in_words, maps};
 use super::structure::{Grown, Known, grow};
 use super::{Error, Result};
-use crate::table::Table;
 
 /// What a twin is made with.
 #[derive(Debug, Clone, PartialEq)]
@@ -44,20 +42,14 @@ const MOST_FOR_PAIRS: usize = 40;
 
 /// Releases marginals of a table, and fits a model to them.
 ///
-/// The table is read here, and nothing of it is seen again but what comes through [`Marginals`]. The seed has
+/// The records are read here, and nothing of it is seen again but what comes through [`Marginals`]. The seed has
 /// to be secret and used for nothing else.
 ///
 /// # Errors
 /// A schema that does not go with the table, a target that it does not have, a budget that cannot be met, or
 /// a purse that does not allow it; then nothing is debited.
-pub fn fit(
-    table: &Table,
-    schema: &Schema,
-    settings: &Settings,
-    purse: &mut (impl Purse + ?Sized),
-    seed: Seed,
-) -> Result<Fitted> {
-    let Encoded { columns, left_out, sizes, codes } = encode(table, schema)?;
+pub fn fit(data: Data, settings: &Settings, purse: &mut (impl Purse + ?Sized), seed: Seed) -> Result<Fitted> {
+    let (Encoded { columns, left_out, sizes, codes }, schema) = data.encoded()?;
     let records = Sensitive::new(Categories::new(sizes, codes)?);
     let place = |option: &str, name: &String| {
         columns.iter().position(|column| column.name == *name).ok_or_else(|| {
@@ -82,7 +74,8 @@ pub fn fit(
     let cost = plan.epsilon(&budget)?;
 
     let secret = seed.is_secret();
-    let mut marginals = Marginals::new(&records, seed)?;
+    let sizes = records.sizes().to_vec();
+    let mut marginals = Marginals::owning(records, seed)?;
     marginals.pay(&events, purse)?;
     let released =
         marginals.counts(&(0..all).map(|column| vec![column]).collect::<Vec<_>>(), plan.single_noise)?;
@@ -92,7 +85,7 @@ pub fn fit(
     let most = |total: f64| (total / (6.0 * joint_noise)).sqrt();
     let Singles { records: total, found, levels, shares, variances } =
         Singles::new(&columns, &released, most, 3.0 * joint_noise);
-    marginals.merge(&maps(&columns, &found, &levels, records.sizes()))?;
+    marginals.merge(&maps(&columns, &found, &levels, &sizes))?;
     let known =
         Known { shares: &shares, variances: &variances, records: total, target, core, plan, relation };
     let Grown { tree, tables } = grow(&known, &mut marginals)?;

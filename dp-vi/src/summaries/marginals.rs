@@ -109,17 +109,17 @@ pub struct Marginals<'r> {
     penalties: Vec<f64>,
 }
 
-/// The records as they came, or with values merged.
+/// The records of somebody else, or its own.
 enum Records<'r> {
-    Given(&'r Sensitive<Categories>),
-    Merged(Sensitive<Categories>),
+    Borrowed(&'r Sensitive<Categories>),
+    Owned(Sensitive<Categories>),
 }
 
 impl Records<'_> {
     fn get(&self) -> &Sensitive<Categories> {
         match self {
-            Self::Given(records) => records,
-            Self::Merged(records) => records,
+            Self::Borrowed(records) => records,
+            Self::Owned(records) => records,
         }
     }
 }
@@ -130,8 +130,19 @@ impl<'r> Marginals<'r> {
     /// # Errors
     /// None at present; kept for kinds of noise that can be refused.
     pub fn new(records: &'r Sensitive<Categories>, seed: Seed) -> Result<Self> {
+        Self::with(Records::Borrowed(records), seed)
+    }
+
+    /// The same of records that nobody else needs: where values are merged, they take no memory besides.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn owning(records: Sensitive<Categories>, seed: Seed) -> Result<Self> {
+        Self::with(Records::Owned(records), seed)
+    }
+
+    fn with(records: Records<'r>, seed: Seed) -> Result<Self> {
         let noise = RoundedGaussianNoise::from_streams(seed.streams(Purpose::RoundedGaussianNoise), BITS)?;
-        let records = Records::Given(records);
         let (distances, penalties) = (Distances::default(), Vec::new());
         Ok(Self { records, noise, seed, next: 0, paid: None, distances, penalties })
     }
@@ -184,7 +195,10 @@ impl<'r> Marginals<'r> {
     /// # Errors
     /// [`Error::OutOfRange`] unless there is a map for each column with an entry for each value.
     pub fn merge(&mut self, maps: &[Vec<u32>]) -> Result<()> {
-        self.records = Records::Merged(self.records.get().merged(maps)?);
+        match &mut self.records {
+            Records::Borrowed(records) => self.records = Records::Owned(records.merged(maps)?),
+            Records::Owned(records) => records.merge(maps)?,
+        }
         Ok(())
     }
 

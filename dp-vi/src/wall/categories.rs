@@ -71,6 +71,12 @@ impl Categories {
     }
 }
 
+/// How many values each column has when values are merged.
+fn merged_sizes(maps: &[Vec<u32>]) -> Vec<u32> {
+    let size = |map: &Vec<u32>| map.iter().max().map_or(0, |most| most.saturating_add(1));
+    maps.iter().map(size).collect()
+}
+
 impl Sensitive<Categories> {
     /// The number of values of each column: public.
     #[must_use]
@@ -84,20 +90,38 @@ impl Sensitive<Categories> {
     /// # Errors
     /// [`Error::OutOfRange`] unless there is a map for each column with an entry for each value.
     pub fn merged(&self, maps: &[Vec<u32>]) -> Result<Self> {
+        self.check_maps(maps)?;
         let data = self.behind_the_wall();
-        let fits = maps.len() == data.sizes.len()
-            && maps.iter().zip(&data.sizes).all(|(map, &size)| map.len() == size as usize);
+        let merge =
+            |(map, column): (&Vec<u32>, &Vec<u32>)| column.iter().map(|&value| map[value as usize]).collect();
+        let columns = maps.iter().zip(&data.columns).map(merge).collect();
+        Ok(Self::new(Categories { sizes: merged_sizes(maps), columns, records: data.records }))
+    }
+
+    /// The same where the records are, which as they were would take as much memory again.
+    ///
+    /// # Errors
+    /// As [`merged`](Self::merged), and then nothing is changed.
+    pub(crate) fn merge(&mut self, maps: &[Vec<u32>]) -> Result<()> {
+        self.check_maps(maps)?;
+        let data = self.behind_the_wall_mut();
+        data.sizes = merged_sizes(maps);
+        for (map, column) in maps.iter().zip(&mut data.columns) {
+            column.iter_mut().for_each(|value| *value = map[*value as usize]);
+        }
+        Ok(())
+    }
+
+    fn check_maps(&self, maps: &[Vec<u32>]) -> Result<()> {
+        let sizes = self.sizes();
+        let fits = maps.len() == sizes.len()
+            && maps.iter().zip(sizes).all(|(map, &size)| map.len() == size as usize);
         if !fits {
             let (what, requirement) =
                 ("the number of maps", "the number of columns, with an entry for each value");
             return Err(Error::OutOfRange { what, requirement, value: maps.len() as f64 });
         }
-        let size = |map: &Vec<u32>| map.iter().max().map_or(0, |most| most.saturating_add(1));
-        let sizes = maps.iter().map(size).collect();
-        let merge =
-            |(map, column): (&Vec<u32>, &Vec<u32>)| column.iter().map(|&value| map[value as usize]).collect();
-        let columns = maps.iter().zip(&data.columns).map(merge).collect();
-        Ok(Self::new(Categories { sizes, columns, records: data.records }))
+        Ok(())
     }
 
     /// The number of cells of the marginal of some columns.

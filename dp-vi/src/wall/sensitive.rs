@@ -83,6 +83,11 @@ impl<T> Sensitive<T> {
     pub(in crate::wall) fn behind_the_wall(&self) -> &T {
         &self.0
     }
+
+    /// The same, where they are changed record by record.
+    pub(in crate::wall) fn behind_the_wall_mut(&mut self) -> &mut T {
+        &mut self.0
+    }
 }
 
 impl Sensitive<Records> {

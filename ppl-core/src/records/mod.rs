@@ -195,6 +195,32 @@ impl Records {
         Ok(Self { schema: Arc::new(schema), columns, records })
     }
 
+    /// The same records with what is made of the column of this name in its place. `change` is given its numbers: they are
+    /// copied only where other records share them.
+    ///
+    /// # Errors
+    /// If there is no such column, `change` fails, or what it makes has another number of rows than the records.
+    ///
+    /// ```
+    /// use ppl_core::{Records, records::ColumnData};
+    /// let people = Records::from_columns([("x", vec![1.0, 2.0])])?;
+    /// let halved = people.change_column("x", |x| Ok(x.numbers().map(|x| 0.5 * x).collect::<Vec<f64>>()))?;
+    /// assert_eq!(halved.column(0).as_slice::<f64>(), Some(&[0.5, 1.0][..]));
+    /// assert!(halved.change_column("z", |x: ColumnData| Ok(vec![0.0; x.len()])).is_err());
+    /// # Ok::<(), ppl_core::Error>(())
+    /// ```
+    pub fn change_column<C: Into<Column>>(
+        mut self,
+        name: &str,
+        change: impl FnOnce(ColumnData) -> Result<C>,
+    ) -> Result<Self> {
+        let (place, _) = self.schema.find(name)?;
+        let nothing = Arc::new(ColumnData::F64(Vec::new()));
+        let numbers = std::mem::replace(&mut self.columns[place], nothing);
+        let numbers = Arc::try_unwrap(numbers).unwrap_or_else(|shared| ColumnData::clone(&shared));
+        self.with_column(name, change(numbers)?)
+    }
+
     /// No columns and no records: what goes into [`simulate`](crate::simulate),
     /// [`log_density`](crate::log_density) or [`Predictive::run`](crate::Predictive::run) for a model without
     /// [`each_record`](crate::Ctx::each_record).

@@ -28,7 +28,13 @@ proptest! {
         let sums = |rows: &[(u32, u32, u32)]| {
             let records = table(rows);
             let maps = [vec![0, 1], vec![0, 0, 1], vec![0, 1, 1, 1]];
-            let records = if merged { records.merged(&maps).unwrap() } else { records };
+            let mut in_place = table(rows);
+            in_place.merge(&maps).unwrap();
+            let exact = |records: &Sensitive<Categories>| {
+                records.sums_of_marginals(&sets, unit.steps()).unwrap().exact().to_vec()
+            };
+            assert_eq!(exact(&in_place), exact(&records.merged(&maps).unwrap()));
+            let records = if merged { in_place } else { records };
             records.sums_of_marginals(&sets, unit.steps()).unwrap().exact().to_vec()
         };
         let norm = |a: &[i128], b: &[i128]| {
@@ -216,6 +222,11 @@ fn what_cannot_be_released_is_refused_and_costs_nothing() {
         assert!(marginals.consider(&candidate).is_err());
     }
     assert!(marginals.merge(&[vec![0, 0], vec![0, 0, 0]]).is_err());
+    let mut owning = Marginals::owning(table(&[(0, 0, 0)]), Seed::for_tests(1)).unwrap();
+    assert!(owning.merge(&[vec![0, 0], vec![0, 0, 0], vec![0; 3]]).is_err());
+    assert_eq!(owning.sizes(), [2, 3, 4]);
+    owning.merge(&[vec![0, 0], vec![0, 1, 0], vec![0; 4]]).unwrap();
+    assert_eq!(owning.sizes(), [1, 2, 1]);
     // None of this has used up what was paid for.
     assert_eq!(marginals.counts(&[vec![0]], 1.0).unwrap()[0].counts.len(), 2);
     assert!(matches!(marginals.counts(&[vec![0]], 1.0), Err(Error::NotPaid { .. })));
