@@ -4,9 +4,9 @@
 //! secants converge quickly; a bracket and bisection guard them. What is returned was evaluated at the
 //! accountant's default width, and keeps the budget there.
 //!
-//! Only upper ends decide. Where attacks do not attain them, searches ask what is promised and leave the attacks to the
-//! answer: they take most of the time, and the middle between the two, which does not cross zero where the upper end
-//! does, led the secants astray.
+//! Only upper ends decide. Where attacks do not attain them, searches ask what is promised and leave the
+//! attacks to the answer: they take most of the time, and the middle between the two, which does not cross zero
+//! where the upper end does, led the secants astray.
 //!
 //! The crate `roots` (0.0.8) was measured on eight calibrations and is not used. From the bracket of all
 //! noise multipliers, 0.01 to 1e7, its Illinois method takes 7 to 18 evaluations and Brent's 12 to 30, in up
@@ -64,9 +64,9 @@ impl<'a, E> Question<'a, E> {
         Self { budget, events, evaluations: Cell::new(0) }
     }
 
-    /// How uncertain a promise remains whatever the work, relative to it: the width of an interval that came out wider
-    /// than [`ROUGH`] for a [`SMALL`] delta, and 0 for others. It is wide where numbers resolve no more. Upper ends of
-    /// such intervals jump by some share of it from one parameter to the next.
+    /// How uncertain a promise remains whatever the work, relative to it: the width of an interval that came
+    /// out wider than [`ROUGH`] for a [`SMALL`] delta, and 0 for others. It is wide where numbers resolve no
+    /// more. Upper ends of such intervals jump by some share of it from one parameter to the next.
     fn uncertain(&self, cost: &Certified) -> f64 {
         let width = cost.width() / cost.upper.max(ABSOLUTE_BELOW);
         if self.budget.delta < SMALL && width > ROUGH { width } else { 0.0 }
@@ -84,7 +84,14 @@ impl<'a, E> Question<'a, E> {
         E: Fn(X) -> Result<Composition>,
     {
         self.evaluations.update(|count| count + 1);
-        Accountant::new(self.budget.relation).with(&(self.events)(at)?).epsilon(self.budget.delta)
+        self.accountant(at)?.epsilon(self.budget.delta)
+    }
+
+    fn accountant<X>(&self, at: X) -> Result<Accountant>
+    where
+        E: Fn(X) -> Result<Composition>,
+    {
+        Ok(Accountant::new(self.budget.relation).with(&(self.events)(at)?))
     }
 
     /// What is promised, at a width that decides on which side of the budget it is.
@@ -92,7 +99,7 @@ impl<'a, E> Question<'a, E> {
     where
         E: Fn(X) -> Result<Composition>,
     {
-        let accountant = Accountant::new(self.budget.relation).with(&(self.events)(at)?);
+        let accountant = self.accountant(at)?;
         // A look that costs nearly as much as the last one is not worth it.
         if width > NEARLY_DEFAULT * DEFAULT_RELATIVE_WIDTH {
             self.evaluations.update(|count| count + 1);
@@ -303,8 +310,9 @@ mod tests {
         assert!(question.evaluations.get() <= 12, "{}", question.evaluations.get());
     }
 
-    /// Where attacks miss what is promised, the middle between both lies below the budget on either side of the parameter
-    /// that is looked for: secants through it took 43 evaluations for 64 of 500,000 records, 2,000 times.
+    /// Where attacks miss what is promised, the middle between both lies below the budget on either side of the
+    /// parameter that is looked for: secants through it took 43 evaluations for 64 of 500,000 records, 2,000
+    /// times.
     #[test]
     fn searches_follow_what_is_promised_not_the_middle() {
         for (epsilon, delta, batch, records, steps) in

@@ -128,13 +128,16 @@ impl Line for Subsampled {
                 let (base, shifted, scaled) = if t < 0.0 {
                     let base = density(x / sigma);
                     (base, base * t.exp(), base * at_reference)
-                } else if t < 300.0 && reference < 300.0 {
-                    let shifted = density((x - 1.0) / sigma);
-                    let base = shifted * (-t).exp();
-                    (base, shifted, base * at_reference)
                 } else {
                     let shifted = density((x - 1.0) / sigma);
-                    (shifted * (-t).exp(), shifted, shifted * (reference - t).exp())
+                    let base = shifted * (-t).exp();
+                    // Far out e^reference or the base's density is no number, and their product is.
+                    let scaled = if t < 300.0 && reference < 300.0 {
+                        base * at_reference
+                    } else {
+                        shifted * (reference - t).exp()
+                    };
+                    (base, shifted, scaled)
                 };
                 p += weight * ((1.0 - q) * base + q * shifted);
                 q_scaled += weight * scaled;

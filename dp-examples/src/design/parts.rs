@@ -2,31 +2,16 @@
 
 use std::path::Path;
 
-use super::{Columns, Design, Intercept, feature_columns};
+use super::{Columns, Design, Intercept, feature_columns, numbers};
+use crate::Error;
 use crate::bounds::Bounds;
 use crate::condition::Condition;
 use crate::table::Table;
-use crate::{Error, Result};
-
-impl Columns {
-    /// As [`read`](Self::read), of some records of a table that the bounds go with: all labels may be the same.
-    fn read_part(
-        table: &Table,
-        bounds: &Bounds,
-        condition: &Condition,
-        chosen: Option<&[String]>,
-        intercept: Intercept,
-    ) -> Result<Self> {
-        let columns = feature_columns(table, condition, chosen)?;
-        let labels = super::numbers(condition.evaluate(table)?);
-        Self::filled(table, bounds, &columns, labels, intercept)
-    }
-}
 
 impl Design {
-    /// The design of a file, each part of which is numbers before the next is text: a whole table takes as much memory
-    /// as its design, or more. `None` where the file has to be read as a whole, and wherever something is wrong with
-    /// anything: then the whole table says what.
+    /// The design of a file, each part of which is numbers before the next is text: a whole table takes as much
+    /// memory as its design, or more. `None` where the file has to be read as a whole, and wherever something
+    /// is wrong with anything: then the whole table says what.
     pub(crate) fn read_in_parts(
         path: &Path,
         bounds: &Bounds,
@@ -49,8 +34,10 @@ impl Design {
             if found.is_none() {
                 bounds.check_columns(&part).ok()?;
             }
-            let columns = Columns::read_part(&part, bounds, condition, chosen, intercept).ok()?;
-            let more = columns.finish().ok()?;
+            let columns = feature_columns(&part, condition, chosen).ok()?;
+            // Those of a part may all be the same.
+            let labels = numbers(condition.evaluate(&part).ok()?);
+            let more = Columns::filled(&part, bounds, &columns, labels, intercept).ok()?.finish().ok()?;
             match &mut found {
                 None => found = Some(more),
                 Some(found) => found.append(&more)?,

@@ -3,14 +3,14 @@
 use dp_accountant::Budget;
 use dp_sampler::Seed;
 use dp_vi::{Gradients, Sensitive};
-use ppl_core::{Column, Records, log_density};
+use ppl_core::{Column, Records};
 use serde_json::json;
 
 use super::experiment::{Axes, Expected, Experiment, Printed, Privacy, Reference, Row, Size};
 use super::lab::{Input, Lab};
 use super::stand_in;
-use crate::utility::Failure;
 use crate::utility::mixture::{COMPONENTS, Start, fit, likelihood, model, points};
+use crate::utility::{Failure, mean_log_likelihood};
 
 const INPUTS: [Input; 2] = [
     Input {
@@ -42,7 +42,7 @@ fn truth(test: &Records) -> Result<f64, Failure> {
         ("scales", ndarray::Array1::from_elem(COMPONENTS, 0.5_f64.sqrt()).into_dyn()),
     ];
     let values = values.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
-    Ok(log_density(&model, test, &values)?.likelihood.mean().unwrap_or(f64::NAN))
+    mean_log_likelihood(&model, test, &values)
 }
 
 fn run(lab: &Lab, seed: u64) -> Result<Vec<Row>, Failure> {

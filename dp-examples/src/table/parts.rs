@@ -61,8 +61,8 @@ impl<'s> Parts<'s> {
         Ok(Some(Table { name, columns, rows, lines }))
     }
 
-    /// About how many records there are in a file of so many bytes, judged by those that have been read, or some more;
-    /// as many as these where it is compressed.
+    /// About how many records there are in a file of so many bytes, judged by those that have been read, or
+    /// some more; as many as these where it is compressed.
     fn expected(&self, bytes: u64) -> usize {
         let (records, of_these) = self.seen;
         match self.source.is_packed() {
@@ -90,11 +90,11 @@ impl<'s> Parts<'s> {
         }
     }
 
-    /// Reads on until a record ends, or else the file. Where the text ends that can be turned into cells; `None` where
-    /// there is none any more.
+    /// Reads on until a record ends, or else the file. Where the text ends that can be turned into cells;
+    /// `None` where there is none any more.
     ///
-    /// That is before a line end, with which the next text begins: the reader takes a byte order mark at the beginning
-    /// of what it is given for none of the text.
+    /// That is before a line end, with which the next text begins: the reader takes a byte order mark at the
+    /// beginning of what it is given for none of the text.
     fn fill(&mut self) -> Result<Option<usize>> {
         loop {
             let end = self.ends.last_in(&self.bytes).filter(|end| *end > 0);
@@ -155,8 +155,8 @@ impl<'s> Parts<'s> {
         }
     }
 
-    /// What is said of a file in which this is wrong with a record: what is wrong with its bytes comes first, wherever
-    /// it stands.
+    /// What is said of a file in which this is wrong with a record: what is wrong with its bytes comes first,
+    /// wherever it stands.
     fn unless_damaged(&mut self, error: Error, end: usize) -> Error {
         let mut end = Some(end);
         while let Some(done) = end {
@@ -192,11 +192,11 @@ fn damage(source: &mut Source<'_>) -> Option<Error> {
 }
 
 impl Table {
-    /// Hands a CSV file to `take` in parts of whole records, so that it is never in memory as a whole, with a guess how
-    /// many records all parts have. `None` as soon as `take` says so, where anything is wrong with the file, and where
-    /// it is no CSV file or cannot be read again.
+    /// Hands a CSV file to `take` in parts of whole records, so that it is never in memory as a whole, with a
+    /// guess how many records all parts have. `None` as soon as `take` says so, where anything is wrong with
+    /// the file, and where it is no CSV file or cannot be read again.
     ///
-    /// Whoever has `None` reads the whole [`Table`], and finds what to say of it: a message may depend on all records.
+    /// After `None` the whole [`Table`] is to be read, which has the error: a message may depend on all records.
     pub(crate) fn in_parts(path: &Path, mut take: impl FnMut(Self, usize) -> Option<()>) -> Option<()> {
         // A pipe is read once.
         let about = path.metadata().ok().filter(|about| about.is_file())?;

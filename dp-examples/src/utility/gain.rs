@@ -5,10 +5,10 @@ use dp_sampler::{GaussianNoise, NoiseSource, Purpose, Seed};
 use dp_vi::guides::AutoNormal;
 use dp_vi::{DpVi, Posterior, Sensitive};
 use ndarray::{Array1, Array2};
-use ppl_core::{Column, Ctx, Distribution, Records, Result as CoreResult, log_density};
+use ppl_core::{Column, Ctx, Distribution, Records, Result as CoreResult};
 use ppl_distributions::{HalfCauchy, HalfNormal, Normal, OrderedLogistic, Poisson, ZeroInflated};
 
-use super::{Failure, GUIDE_ALONE, Outcome, Protocol, RunOutcome};
+use super::{Failure, GUIDE_ALONE, Outcome, Protocol, RunOutcome, mean_log_likelihood};
 
 /// Records to fit.
 const RECORDS: usize = 10_000;
@@ -161,8 +161,7 @@ fn records(x: Array2<f64>, y: Array1<f64>) -> Result<Records, Failure> {
 
 /// The mean log-likelihood of held-back records at the posterior's means.
 fn held_back<M: MadeUp>(posterior: &Posterior, test: &Records) -> Result<f64, Failure> {
-    let likelihood = log_density(&M::model, test, &posterior.means()?)?.likelihood;
-    Ok(likelihood.mean().unwrap_or(f64::NAN))
+    mean_log_likelihood(&M::model, test, &posterior.means()?)
 }
 
 /// The share of the gain in held-back log-likelihood, from a model that knows no features to a fit without

@@ -11,14 +11,13 @@ use dp_vi::{
 };
 use ndarray::{Array1, Array2, ArrayD};
 use ppl_core::{
-    Column, Constraint, Ctx, Distribution, Error, Noise, Parameter, Records, Result as CoreResult, Shape,
-    Var, log_density,
+    Column, Constraint, Ctx, Distribution, Error, Noise, Parameter, Records, Result as CoreResult, Shape, Var,
 };
 use ppl_distributions::{HalfNormal, Normal};
 use rand_core::Rng;
 
 use super::files::{columns, others};
-use super::{Failure, GUIDE_ALONE, Outcome, Protocol, RunOutcome};
+use super::{Failure, GUIDE_ALONE, Outcome, Protocol, RunOutcome, mean_log_likelihood};
 use crate::table::Table;
 
 /// Number of components.
@@ -178,11 +177,7 @@ pub fn fit(
 ///
 /// Records that do not fit the model.
 pub fn likelihood(posterior: &Posterior, test: &Records) -> Result<f64, Failure> {
-    let means = ["logits", "locs", "scales"]
-        .into_iter()
-        .map(|name| Ok((name.to_owned(), posterior.mean(name)?)))
-        .collect::<dp_vi::Result<BTreeMap<_, _>>>()?;
-    Ok(log_density(&model, test, &means)?.likelihood.mean().unwrap_or(f64::NAN))
+    mean_log_likelihood(&model, test, &posterior.means()?)
 }
 
 /// Points of two files, as records with the column `x`; the second has the columns of the first.

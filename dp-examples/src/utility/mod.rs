@@ -35,6 +35,7 @@ pub mod table;
 
 use dp_accountant::{Budget, Relation};
 use dp_vi::{Gradients, PrivacyReport};
+use ppl_core::{Model, Records, Values, log_density};
 use rayon::prelude::*;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -44,6 +45,19 @@ const GUIDE_ALONE: &str = "guide alone";
 
 /// What goes wrong: whatever a library says.
 pub type Failure = Box<dyn std::error::Error>;
+
+/// The mean log-likelihood of test records at values of a model's sites.
+///
+/// # Errors
+///
+/// Records or values that do not fit the model.
+pub(crate) fn mean_log_likelihood<M: Model + ?Sized>(
+    model: &M,
+    test: &Records,
+    values: &Values,
+) -> Result<f64, Failure> {
+    Ok(log_density(model, test, values)?.likelihood.mean().unwrap_or(f64::NAN))
+}
 
 /// What every problem needs to know.
 #[derive(Debug, Clone, Copy)]
