@@ -166,8 +166,8 @@ fn guides_of_points_are_given_a_posterior() {
     }
 }
 
-/// Where payment is for whole epochs, more steps than planned may be made, and the one after the last is no
-/// probe.
+/// Where payment is for whole epochs, more steps than planned may be made: the last of them are taken where the
+/// run has come.
 #[test]
 fn steps_beyond_the_plan_are_made() {
     let plan = dp_sampler::Shuffle::batch(20).unwrap();

@@ -78,8 +78,8 @@ pub(crate) struct Boundary {
     pub(crate) outcome: f64,
     /// What [`Line::loss`] says of the outcome.
     pub(crate) loss: f64,
-    /// The derivative of the loss there, and how much the outcome should move on for each unit of loss; no numbers for
-    /// lines that do not need them.
+    /// The derivative of the loss there, and how much the outcome should move on for each unit of loss; no
+    /// numbers for lines that do not need them.
     pub(crate) slope: f64,
     pub(crate) pace: f64,
 }
@@ -214,7 +214,8 @@ impl Cells {
             (boundary.loss - wanted).abs()
         };
         let error = off + line.loss_evaluation_error(wanted);
-        // A boundary that is NaN would lose the masses beside it: such a table is refused as one of infinite error is.
+        // A boundary that is NaN would lose the masses beside it: such a table is refused as one of infinite
+        // error is.
         self.loss_error = self.loss_error.max(if error.is_nan() { f64::INFINITY } else { error });
     }
 

@@ -126,7 +126,8 @@ pub(crate) struct Copies {
     /// log b_(k+1)/b_k, and the largest modulus of one.
     steps: Vec<f64>,
     largest_step: f64,
-    /// What the ratio of neighbouring terms is multiplied with from one k to the next, b_(k+2) b_k / b_(k+1)² e^(-1/σ²).
+    /// What the ratio of neighbouring terms is multiplied with from one k to the next, b_(k+2) b_k / b_(k+1)²
+    /// e^(-1/σ²).
     bends: Vec<f64>,
     variance: f64,
 }
@@ -232,15 +233,16 @@ impl Copies {
 
     /// The roundings of [`Self::terms`] beside those of the terms' own exponents, as a relative error of their sum.
     ///
-    /// At most [`RUN`] ratios and their products follow one another. The logarithm of a ratio is a difference of steps and
-    /// (x - k - 1/2)/σ², off by 4u of the step and 4u of itself, and r |log r| < 1; a bend is off by 5u. A ratio's own
-    /// rounding is another u: over a run 20u of the largest step, and half as much again for what multiplies it.
+    /// At most [`RUN`] ratios and their products follow one another. The logarithm of a ratio is a difference
+    /// of steps and (x - k - 1/2)/σ², off by 4u of the step and 4u of itself, and r |log r| < 1; a bend is off
+    /// by 5u. A ratio's own rounding is another u: over a run 20u of the largest step, and half as much again
+    /// for what multiplies it.
     fn terms_error(&self) -> f64 {
         32.0 * ROUNDOFF * (5.0 + self.largest_step)
     }
 
-    /// Where the lattice should lie, as [`Subsampled::origin`](super::Subsampled::origin) for outcomes that have hardly more
-    /// than the loss of no copy. Any origin is valid.
+    /// Where the lattice should lie, as [`Subsampled::origin`](super::Subsampled::origin) for outcomes that
+    /// have hardly more than the loss of no copy. Any origin is valid.
     pub(crate) fn origin(&self, spacing: f64) -> i64 {
         let mut balanced = self.logs[0];
         for _ in 0..40 {
@@ -289,8 +291,8 @@ impl Line for Copies {
         self.boundary(loss, None).outcome
     }
 
-    /// By Newton's method. The loss is convex, so that it converges from everywhere, and from the boundary before, moved on
-    /// by how the inverse has been going, at once.
+    /// By Newton's method. The loss is convex, so that it converges from everywhere, and from the boundary
+    /// before, moved on by how the inverse has been going, at once.
     fn boundary(&self, wanted: f64, last: Option<&Boundary>) -> Boundary {
         let lowest = self.logs[0];
         if wanted <= lowest || self.weights.len() < 2 {
@@ -519,8 +521,8 @@ mod tests {
         Copies::new(sigma, weights, 0.0, 0.0)
     }
 
-    /// From one copy in a thousand batches to ten in each, and from noise that tells each copy from the next to noise that
-    /// hides a hundred.
+    /// From one copy in a thousand batches to ten in each, and from noise that tells each copy from the next to
+    /// noise that hides a hundred.
     const SETTINGS: [(u64, u64, f64); 12] = [
         (1, 1_000, 0.3),
         (10, 60_000, 3.95),
@@ -604,8 +606,8 @@ mod tests {
         assert!(narrow > 3_000, "{narrow}");
     }
 
-    /// A boundary that continues from the one before has the wanted loss as nearly as one that is looked for from far away,
-    /// and between the outcomes that bisection leaves.
+    /// A boundary that continues from the one before has the wanted loss as nearly as one that is looked for
+    /// from far away, and between the outcomes that bisection leaves.
     #[test]
     fn boundaries_have_the_losses_that_they_should() {
         for (draws, records, sigma) in SETTINGS {
@@ -635,8 +637,9 @@ mod tests {
         }
     }
 
-    /// The lattice lies so that nearly all outcomes, which have hardly more than the loss of no copy, are balanced at one of
-    /// its points. With them between two points the lower end would lower them to the one below.
+    /// The lattice lies so that nearly all outcomes, which have hardly more than the loss of no copy, are
+    /// balanced at one of its points. With them between two points the lower end would lower them to the one
+    /// below.
     #[test]
     fn outcomes_without_a_copy_lie_at_a_lattice_point() {
         for (draws, records, sigma) in [(64, 500_000, 0.6), (100, 60_000, 0.5), (10, 60_000, 3.95)] {

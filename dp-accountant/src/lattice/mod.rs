@@ -64,8 +64,8 @@ pub(crate) struct Aim {
     pub(crate) relative_width: f64,
     /// A width that is enough for what the answer is for.
     pub(crate) enough: f64,
-    /// What is promised whatever comes out here: to know an attack much more closely than by how far it misses that would
-    /// not make the whole interval narrower.
+    /// What is promised whatever comes out here: to know an attack much more closely than by how far it misses
+    /// that would not make the whole interval narrower.
     pub(crate) promised: f64,
     pub(crate) ends: Ends,
 }
@@ -123,9 +123,9 @@ pub(crate) fn certain(parts: &[Part], reversed: bool) -> f64 {
 
 /// The answer to a query, in an interval that is `known` beforehand and comes out no wider.
 ///
-/// The two directions are refined until their maximum is as narrow as `aim` says, or until transforms reach their size
-/// limit. A direction that cannot be the larger one is not refined further.
-/// Where only the upper end is wanted, they are refined until that promises to move no further than so.
+/// The two directions are refined until their maximum is as narrow as `aim` says, or until transforms reach
+/// their size limit. A direction that cannot be the larger one is not refined further. Where only the upper end
+/// is wanted, they are refined until that promises to move no further than so.
 pub(crate) fn solve(steps: &[Part], query: Query, known: Interval, aim: Aim) -> Interval {
     if steps.len() > MOST_PARTS {
         return known;
@@ -305,7 +305,8 @@ impl Direction {
         }
     }
 
-    /// Uses a smaller share of the tilt where the window would otherwise be too wide for a spacing, and becomes narrower.
+    /// Uses a smaller share of the tilt where the window would otherwise be too wide for a spacing, and becomes
+    /// narrower.
     ///
     /// The saddle point of rare large losses is a tilt under which several of them are likely, and the window has to
     /// hold their sum. With a little less tilt it is several times narrower. Whether it was taken.

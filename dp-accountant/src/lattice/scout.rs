@@ -75,8 +75,8 @@ impl Scout {
     }
 }
 
-/// The sketch with neighbours merged, where there are very many: a record that occurs hundreds of times has a bell for each
-/// number of copies, on both sides of 0.
+/// The sketch with neighbours merged, where there are very many: a record that occurs hundreds of times has a
+/// bell for each number of copies, on both sides of 0.
 fn thinned(mut nodes: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
     if nodes.len() <= MOST_NODES {
         return nodes;

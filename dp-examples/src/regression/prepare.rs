@@ -43,9 +43,9 @@ pub(super) fn prepare_with_outcomes(
     Ok((prepared, design, found?))
 }
 
-/// The same for the records of a file that is read in parts, each of which is numbers before the next is text: a whole
-/// table takes as much memory as its design, or more. `None` where the file has to be read as a whole, and wherever
-/// something is wrong with anything: then the whole table says what.
+/// The same for the records of a file that is read in parts, each of which is numbers before the next is text:
+/// a whole table takes as much memory as its design, or more. `None` where the file has to be read as a whole,
+/// and wherever something is wrong with anything: then the whole table says what.
 pub(super) fn prepare_in_parts(
     formula: &Formula,
     data: &Path,

@@ -106,8 +106,8 @@ fn observed(column: usize) -> String {
 
 /// Releases single columns of a table, and fits latent classes to the records.
 ///
-/// The records are read here, and nothing of it is seen again but through [`Marginals`] and [`ConjugateVi`]. The seeds have to be
-/// secret, different, and used for nothing else.
+/// The records are read here, and nothing of them is seen again but through [`Marginals`] and [`ConjugateVi`].
+/// The seeds have to be secret, different, and used for nothing else.
 ///
 /// # Errors
 /// As [`fit`](super::fit); settings with a target or columns together, which these models do not have; fewer than 2 or more

@@ -10,9 +10,10 @@
 //!        rows that keep the constraints ◄─ model on a junction tree, fitted to all that was measured
 //! ```
 //!
-//! A [`Schema`] says what is public of each column. [`fit`] reads the [records](Data) once, releases marginals through
-//! [`dp_vi::summaries::Marginals`], and makes a [`Model`]; everything after that ([`sample`](Model::sample),
-//! the report) is a function of the model. [`scores`] compares a twin with real rows, without privacy.
+//! A [`Schema`] says what is public of each column. [`fit`] reads the [records](Data) once, releases marginals
+//! through [`dp_vi::summaries::Marginals`], and makes a [`Model`]; everything after that
+//! ([`sample`](Model::sample), the report) is a function of the model. [`scores`] compares a twin with real
+//! rows, without privacy.
 //!
 //! The method follows MST (McKenna, Miklau and Sheldon 2021) and AIM (McKenna et al. 2022): marginals are
 //! chosen by the exponential mechanism, by how far the truth is from what the model says less the noise that

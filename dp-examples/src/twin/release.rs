@@ -42,7 +42,7 @@ const MOST_FOR_PAIRS: usize = 40;
 
 /// Releases marginals of a table, and fits a model to them.
 ///
-/// The records are read here, and nothing of it is seen again but what comes through [`Marginals`]. The seed has
+/// The records are read here, and nothing of them is seen again but what comes through [`Marginals`]. The seed has
 /// to be secret and used for nothing else.
 ///
 /// # Errors

@@ -72,10 +72,11 @@ pub enum Correction {
     ///
     /// The posterior is then a normal in the unconstrained values, whatever the guide was. It takes the
     /// likelihood to be nearly quadratic over that distance, and the run to have arrived:
-    /// [`PrivacyReport::intervals`](crate::PrivacyReport::intervals) says where the mean gradient shows that it had
-    /// not. Where ε is small intervals may be wide, and the mean of a positive value, which is
-    /// `e^(m + s²/2)`, large. On fifteen of posteriordb's models at ε = 1 intervals of 90 % hold .64 to 1.00 of
-    /// draws of the truth on all but one, a mixture that does not arrive; without it they hold less than .5 on eleven.
+    /// [`PrivacyReport::intervals`](crate::PrivacyReport::intervals) says where the mean gradient shows that it
+    /// had not. Where ε is small intervals may be wide, and the mean of a positive value,
+    /// `e^(m + s²/2)`, large. On fifteen of posteriordb's models at ε = 1 intervals of 90 % hold .64 to 1.00 of draws
+    /// of the truth on all but one, a mixture that does not arrive; without it they hold less than .5 on
+    /// eleven.
     Probes,
 }
 

@@ -164,8 +164,8 @@ impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
         self.probes().map_or(self.report.steps, Probes::first)
     }
 
-    /// Whether this step is a probe. Steps beyond the planned ones, where payment is for whole epochs, are taken where
-    /// the run has come.
+    /// Whether this step is a probe. Steps beyond the planned ones, where payment is for whole epochs, are
+    /// taken where the run has come.
     fn is_probing(&self) -> bool {
         self.probes().is_some_and(|probes| self.done >= probes.first())
     }
@@ -460,8 +460,8 @@ pub(super) fn locations(marginals: &[Option<Marginal>], simulation: &Simulation)
     marginals.iter().enumerate().map(location).collect()
 }
 
-/// Infers the frontier's values from all that has been released, where something follows, and says whether the run had
-/// arrived as far as can be told.
+/// Infers the frontier's values from all that has been released, where something follows, and says whether the
+/// run had arrived as far as can be told.
 fn correct(
     estimator: &Estimator,
     locations: &[Vec<f64>],

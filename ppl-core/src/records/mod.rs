@@ -195,8 +195,8 @@ impl Records {
         Ok(Self { schema: Arc::new(schema), columns, records })
     }
 
-    /// The same records with what is made of the column of this name in its place. `change` is given its numbers: they are
-    /// copied only where other records share them.
+    /// The same records with what is made of the column of this name in its place. `change` is given its
+    /// numbers: they are copied only where other records share them.
     ///
     /// # Errors
     /// If there is no such column, `change` fails, or what it makes has another number of rows than the records.

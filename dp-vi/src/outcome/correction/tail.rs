@@ -116,7 +116,8 @@ pub(crate) struct TailMeans {
     pub(crate) gradients: Vec<f64>,
     /// Variance of each element of the mean gradient that the privacy noise makes.
     pub(crate) noise_variance: f64,
-    /// Whether they are all steps of the run, because a changing curvature makes next to no error along the whole way.
+    /// Whether they are all steps of the run, because a changing curvature makes next to no error along the
+    /// whole way.
     pub(crate) straight: bool,
 }
 

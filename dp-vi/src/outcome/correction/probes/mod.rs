@@ -48,9 +48,9 @@ const REACH: f64 = 6.0;
 /// to do with each other, as a scale and slopes, and hide where the curvature has zeros.
 const TURNS: f64 = 4.0;
 
-/// Deviations of the prior that a posterior may be wide, and away from where the run has come. Beyond, curvatures that
-/// may be anything multiply a gradient that is far from zero, and nothing follows from that: a positive value has
-/// no mean in floating-point numbers when its logarithm is known to within forty.
+/// Deviations of the prior that a posterior may be wide, and away from where the run has come. Beyond,
+/// curvatures that may be anything multiply a gradient that is far from zero, and nothing follows from that: a
+/// positive value has no mean in floating-point numbers when its logarithm is known to within forty.
 const OUTSIDE: f64 = 10.0;
 
 /// Deviations, of the noise and of the posterior together, that a mean gradient may be from zero where a run has

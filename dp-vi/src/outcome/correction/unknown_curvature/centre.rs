@@ -74,10 +74,10 @@ impl Direction {
         self.beyond(self.learned().powi(2))
     }
 
-    /// `c_k` with `l_k` once, for runs whose steps settle before their curvature is probed: `t̄` is a mean of values that
-    /// were found, and a direction may be hidden because the likelihood bends away from it at the distance of
-    /// probes, as that of a mixture does. With `l_k²` one run in twenty of a mixture gave such a centre away for the
-    /// prior's mean.
+    /// `c_k` with `l_k` once, for runs whose steps settle before their curvature is probed: `t̄` is a mean of
+    /// values that were found, and a direction may be hidden because the likelihood bends away from it at the
+    /// distance of probes, as that of a mixture does. With `l_k²` one run in twenty of a mixture gave such a
+    /// centre away for the prior's mean.
     pub(super) fn near(&self) -> f64 {
         self.beyond(self.learned())
     }
@@ -158,8 +158,8 @@ mod tests {
         assert!((centre[0] + 1.5 - limit / 1.5).abs() < 1e-12, "{centre}");
     }
 
-    /// Where steps have settled the limit is the noise's variance itself: a third of the prior's variance is gone, and
-    /// a displacement of 5 is left out where with the second `l` half of it was kept.
+    /// Where steps have settled the limit is the noise's variance itself: a third of the prior's variance is
+    /// gone, and a displacement of 5 is left out where with the second `l` half of it was kept.
     #[test]
     fn what_was_found_is_kept_where_steps_settle() {
         let one = Direction { away: -5.0, variance: 60.0, inside: 60.0, without_noise: 0.0, prior: 90.0 };
