@@ -124,6 +124,29 @@ impl Program {
         })
     }
 
+    /// Names of the columns that the program reads, each once and in the order of first use.
+    ///
+    /// ```
+    /// use ppl_core::{Graph, Program, Record, Schema};
+    /// let (graph, schema) = (Graph::new(), Schema::new([("x", 2), ("y", 1), ("unused", 1)])?);
+    /// let record = Record::new(&graph, &schema);
+    /// let program = Program::new(&graph, &[record.get("x")?.sum() - record.get("y")?])?;
+    /// assert_eq!(program.columns(), ["x", "y"]);
+    /// # Ok::<(), ppl_core::Error>(())
+    /// ```
+    #[must_use]
+    pub fn columns(&self) -> Vec<&str> {
+        let mut columns = Vec::new();
+        for instruction in &self.instructions {
+            if let Op::Input(Input::Column { name, .. }) = &instruction.op
+                && !columns.contains(&name.as_str())
+            {
+                columns.push(name.as_str());
+            }
+        }
+        columns
+    }
+
     /// Whether any operation is done for each record.
     #[must_use]
     pub fn has_records(&self) -> bool {
