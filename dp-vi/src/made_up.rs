@@ -51,5 +51,6 @@ pub(crate) fn options() -> Options<'static> {
         curvature: None,
         trace: false,
         initial: BTreeMap::new(),
+        coordinates: None,
     }
 }

@@ -12,7 +12,7 @@ use std::ops::ControlFlow;
 use crate::common::{BUDGET, Folder};
 
 /// Standard normals for made-up records.
-fn normals(records: usize, width: usize, seed: u64) -> Array2<f64> {
+pub(crate) fn normals(records: usize, width: usize, seed: u64) -> Array2<f64> {
     let noise = GaussianNoise::with_purpose(&Seed::for_tests(seed), Purpose::Custom("made-up records"));
     let mut values = vec![0.0; records * width];
     noise.fill(0, &mut values);

@@ -26,3 +26,4 @@ mod report;
 mod streams;
 mod summaries;
 mod trace_regression;
+mod units;

@@ -288,6 +288,14 @@ pub trait Guide {
         true
     }
 
+    /// Whether the sites' values may be linear functions of what the guide draws, and its entropy stays right but for a
+    /// constant: whether it takes unconstrained values for any numbers, and knows nothing of what they are mapped to.
+    /// A private run may then look for coordinates of them; see [`DpVi::rough_fit`](crate::DpVi::rough_fit). No, as it
+    /// stands here, for a guide may be written for the model's own values.
+    fn takes_coordinates(&self) -> bool {
+        false
+    }
+
     /// Whether the posterior is a normal around where this guide ends, with the curvature there; see
     /// [`AutoLaplace`](crate::guides::AutoLaplace).
     fn wants_curvature(&self) -> bool {
@@ -326,6 +334,10 @@ impl<G: Guide + ?Sized> Guide for Box<G> {
 
     fn takes_initial(&self) -> bool {
         (**self).takes_initial()
+    }
+
+    fn takes_coordinates(&self) -> bool {
+        (**self).takes_coordinates()
     }
 
     fn wants_curvature(&self) -> bool {

@@ -88,6 +88,10 @@ impl Guide for AutoLaplace {
         true
     }
 
+    fn takes_coordinates(&self) -> bool {
+        true
+    }
+
     fn describe(&self) -> &'static str {
         "a normal around the mode (Laplace's approximation)"
     }

@@ -121,6 +121,10 @@ impl Guide for AutoLowRankMultivariateNormal {
         vec![Joint::new(sites).relative_scales("factors")]
     }
 
+    fn takes_coordinates(&self) -> bool {
+        true
+    }
+
     fn describe(&self) -> &'static str {
         "a multivariate normal with correlations of low rank"
     }

@@ -137,6 +137,10 @@ impl Guide for AutoMultivariateNormal {
         vec![Joint::new(sites).relative_scales("below")]
     }
 
+    fn takes_coordinates(&self) -> bool {
+        true
+    }
+
     fn describe(&self) -> &'static str {
         "a multivariate normal with all correlations"
     }

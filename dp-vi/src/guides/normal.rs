@@ -93,6 +93,10 @@ impl Guide for AutoNormal {
         parameters
     }
 
+    fn takes_coordinates(&self) -> bool {
+        true
+    }
+
     fn describe(&self) -> &'static str {
         "independent normals (mean field)"
     }

@@ -1,5 +1,6 @@
 //! Model and guide as array programs: the evidence lower bound, its gradients, and where it starts.
 
+pub(crate) mod coordinates;
 pub(crate) mod curvature;
 pub(crate) mod draws;
 pub(crate) mod exchangeable;

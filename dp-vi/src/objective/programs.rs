@@ -6,6 +6,7 @@ use super::frontier::{Estimator, Frontier, parameters};
 use super::shared::{Drawn, Feed, NoiseFeeds, Shared, SitePlace};
 use crate::error::{Error, Result};
 use crate::guides::guide::{Guide, GuideProgram, GuideSite, GuideTarget};
+use crate::objective::coordinates::{Coordinates, Located};
 use crate::objective::curvature::{CurvatureShape, curvature_program, score_program};
 use crate::objective::draws::DrawScheme;
 use crate::objective::gradients::Gradients;
@@ -21,6 +22,7 @@ use ppl_core::{
     Unconstrained, Var, trace, vector_jacobian,
 };
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// All that a step computes.
 pub(crate) struct Objective {
@@ -53,6 +55,8 @@ pub(crate) struct Options<'a> {
     pub(crate) trace: bool,
     /// Where latent sites start, unconstrained, instead of at the guide's own choice.
     pub(crate) initial: BTreeMap<String, ArrayD<f64>>,
+    /// What the values that records touch are looked for in, instead of themselves.
+    pub(crate) coordinates: Option<Arc<Coordinates>>,
 }
 
 fn cotangent_name(site: &str) -> String {
@@ -119,9 +123,12 @@ impl Objective {
         check: &dyn Fn(&Trace<'_>, &Graph) -> Result<()>,
     ) -> Result<Self> {
         let graph = Graph::new();
-        let mut traced = Traced::new(model, &graph, schema)?;
+        let mut traced = Traced::located(model, (&graph, schema), options.coordinates.as_ref())?;
         check(&traced.trace, &graph)?;
         start_at(&mut traced.sites, &options.initial);
+        if let Some(coordinates) = &options.coordinates {
+            start_inside(&mut traced.sites, coordinates);
+        }
         let (gradient, curvature, own) = if options.gradients == Gradients::Aligned {
             let (gradient, curvature) = record_programs(model, &graph, schema, &traced, options)?;
             (gradient, curvature, None)
@@ -150,7 +157,10 @@ impl Objective {
             latent.push(LatentPlace { range: at..at + elements, frontier, inputs });
             at += elements;
         }
-        let shared = shared_programs((&graph, schema, &traced), guide, prior, options.draws, &print)?;
+        let mut shared = shared_programs((&graph, schema, &traced), guide, prior, options.draws, &print)?;
+        if let Some(coordinates) = &options.coordinates {
+            shared.locate(guide, (schema, &traced), coordinates)?;
+        }
         let frontier = match own {
             Some(own) => Frontier::Parameters(own),
             None => Frontier::Latent(Latent { places: latent, elements: frontier_at }),
@@ -191,6 +201,25 @@ fn start_at(sites: &mut [GuideSite], initial: &BTreeMap<String, ArrayD<f64>>) {
     for site in sites {
         if let Some(initial) = initial.get(&site.name) {
             site.initial = Some(initial.clone());
+        }
+    }
+}
+
+/// Starts of values as starts of coordinates; what has no start begins at their origin.
+fn start_inside(sites: &mut [GuideSite], coordinates: &Coordinates) {
+    let mut values = coordinates.centre().to_vec();
+    for (name, range) in coordinates.sites() {
+        let site = sites.iter().find(|site| site.name == name);
+        if let Some(initial) = site.and_then(|site| site.initial.as_ref()) {
+            values[range].iter_mut().zip(initial).for_each(|(to, from)| *to = *from);
+        }
+    }
+    let inside = coordinates.inward(&values);
+    for (name, range) in coordinates.sites() {
+        if let Some(site) = sites.iter_mut().find(|site| site.name == name) {
+            let mut values = inside[range].iter().copied();
+            let shape = site.unconstrained_shape.dims();
+            site.initial = Some(ArrayD::from_shape_simple_fn(shape, || values.next().unwrap_or(0.0)));
         }
     }
 }
@@ -255,6 +284,7 @@ fn shared_programs(
         drawn: Drawn { draws, values: vec![0.0; at * draws.number()] },
         cotangent: vec![0.0; at],
         sites: traced.sites.clone(),
+        located: None,
         record_noise: traced.record_noise.clone(),
         draw,
         prior,
@@ -290,7 +320,12 @@ fn record_programs<'g>(
     let mut value = residual.map_or(traced.log_likelihood, |term| with_bounded_residual(&term));
     let mut arrays = frontier.clone();
     if options.draws == DrawScheme::Antithetic {
-        let mirrored = trace(model, graph, schema, Mirrored)?;
+        let mirrored = match &options.coordinates {
+            None => trace(model, graph, schema, Mirrored)?,
+            Some(coordinates) => {
+                trace(model, graph, schema, Located::new(coordinates.clone(), Mirrored::input_name))?
+            }
+        };
         let Some(other) = mirrored.record_log_likelihood() else {
             return Err(Error::NothingToInfer("observes nothing inside each_record when it is run again"));
         };
@@ -340,7 +375,7 @@ mod tests {
     use crate::made_up::{model, number, options, records};
     use ndarray::{Array1, Array2, ArrayD};
     use ppl_core::{Column, Constraint, Ctx, Distribution, Records, log_density};
-    use ppl_distributions::{Bernoulli, Normal};
+    use ppl_distributions::{Bernoulli, HalfNormal, Normal};
     use std::collections::BTreeMap;
 
     /// The bound for one draw, computed the slow way: guide by its formula, model by `log_density`.
@@ -558,6 +593,80 @@ mod tests {
                 let mut moved = parameters.clone();
                 moved[k] += delta;
                 bound(&moved, &noise, &data)
+            };
+            let slope = (at(h) - at(-h)) / (2.0 * h);
+            assert!((slope - got[k]).abs() <= 1e-7 * (1.0 + slope.abs()), "{k}: {slope} against {}", got[k]);
+        }
+    }
+
+    /// The same where the values that records touch are `c + W v` for coordinates `v`: prior, likelihood and mirrored
+    /// runs see values, and the guide coordinates. By finite differences of the bound at values that are computed
+    /// here.
+    #[test]
+    fn the_gradient_in_coordinates_is_a_finite_difference() {
+        let model = |ctx: &mut Ctx<'_>| {
+            let spread = ctx.sample("spread", HalfNormal::new(2.0))?;
+            let w = ctx.sample("w", Normal::new(0.0, spread).iid(2))?;
+            let noise = ctx.sample("noise", HalfNormal::new(1.0))?;
+            ctx.each_record(|ctx, record| {
+                ctx.observe("y", Normal::new(record.get("x")?.dot(w), noise), record.get("y")?)
+            })
+        };
+        let centre = [0.4, -0.7, 0.2];
+        let factor = [[0.5, 0.0, 0.0], [-1.5, 2.0, 0.0], [0.3, -0.2, 0.6]];
+        let coordinates = Coordinates::new(
+            &[("w".to_owned(), 2), ("noise".to_owned(), 1)],
+            nalgebra::DVector::from_column_slice(&centre),
+            nalgebra::DMatrix::from_fn(3, 3, |j, k| factor[j][k]),
+        );
+        let value = |v: [f64; 3], j: usize| centre[j] + (0..3).map(|k| factor[j][k] * v[k]).sum::<f64>();
+        let data = records(8);
+        let start = ndarray::arr1(&[1.0, 1.0]).into_dyn();
+        let options = Options {
+            draws: DrawScheme::Antithetic,
+            initial: BTreeMap::from([("w".to_owned(), start)]),
+            coordinates: Some(Arc::new(coordinates)),
+            ..options()
+        };
+        let Objective { mut gradient, mut estimator, .. } =
+            Objective::new(&model, &AutoNormal::new(), data.schema(), &options, &|_, _| Ok(())).unwrap();
+        // It starts where w is (1, 1) and the logarithm of the noise at its centre.
+        let initial = &estimator.shared.initial;
+        let began = [initial[2], initial[3], initial[6]];
+        let began = [0, 1, 2].map(|j| value(began, j));
+        assert!(began.iter().zip([1.0, 1.0, 0.2]).all(|(x, y)| (x - y).abs() < 1e-12), "{began:?}");
+        let parameters: Vec<f64> = (0..8).map(|k| 0.4 * number(k + 300)).collect();
+        let noise: Vec<f64> = (0..4).map(|k| 1.3 * number(k + 400)).collect();
+        let bound = |parameters: &[f64]| {
+            let one = |sign: f64| {
+                let u = |loc: usize, scale: usize, z: usize| {
+                    parameters[loc] + parameters[scale].exp() * sign * noise[z]
+                };
+                let (spread, v) = (u(0, 1, 0), [u(2, 4, 1), u(3, 5, 2), u(6, 7, 3)]);
+                let [first, second, log_noise] = [0, 1, 2].map(|j| value(v, j));
+                let scalar = |x: f64| ArrayD::from_elem(vec![], x);
+                let values = BTreeMap::from([
+                    ("spread".to_owned(), scalar(spread.exp())),
+                    ("w".to_owned(), Array1::from(vec![first, second]).into_dyn()),
+                    ("noise".to_owned(), scalar(log_noise.exp())),
+                ]);
+                let entropy = parameters[1] + parameters[4] + parameters[5] + parameters[7];
+                log_density(&model, &data, &values).unwrap().total() + spread + log_noise + entropy
+            };
+            0.5 * (one(1.0) + one(-1.0))
+        };
+        estimator.draw(&parameters, &noise, &mut gradient);
+        let all: Vec<u64> = (0..8).collect();
+        let mut released = vec![0.0; 2 * estimator.latent_elements()];
+        gradient.weighted_sum(&data, &all, |_, weights| weights.fill(1.0), &mut released).unwrap();
+        let mut got = vec![0.0; 8];
+        estimator.pull_back(&noise, &released, &mut got);
+        for k in 0..8 {
+            let h = 1e-5;
+            let at = |delta: f64| {
+                let mut moved = parameters.clone();
+                moved[k] += delta;
+                bound(&moved)
             };
             let slope = (at(h) - at(-h)) / (2.0 * h);
             assert!((slope - got[k]).abs() <= 1e-7 * (1.0 + slope.abs()), "{k}: {slope} against {}", got[k]);

@@ -1,11 +1,15 @@
 //! Guide, prior and entropy: public functions of released values.
 
+use super::coordinates::Coordinates;
 use super::draws::DrawScheme;
 use super::noise_feed::NoiseFeed;
-use crate::guides::guide::{Guide, GuideSite, Marginal, ParameterValues};
+use super::traced::Traced;
+use crate::error::Result;
+use crate::guides::guide::{Guide, GuideSite, GuideTarget, Marginal, ParameterValues};
 use crate::optimiser::ParameterLayout;
-use ppl_core::{ExecutionPlan, InputId};
+use ppl_core::{ExecutionPlan, Graph, InputId, Noise, Program, Schema};
 use std::ops::Range;
+use std::sync::Arc;
 
 /// Where one site's numbers lie: in the vector of all unconstrained values, and in the inputs of the
 /// programs.
@@ -48,10 +52,20 @@ impl Drawn {
     }
 }
 
+/// The guide's draws as values of the model, where what it draws are coordinates.
+pub(crate) struct LocatedDraw {
+    pub(crate) coordinates: Arc<Coordinates>,
+    draw: ExecutionPlan<f64>,
+    parameters: Vec<(Range<usize>, Option<InputId>)>,
+    noise: Vec<NoiseFeed>,
+}
+
 /// Guide, prior and entropy. Nothing here knows of records.
 pub(crate) struct Shared {
     pub(crate) sites: Vec<GuideSite>,
     pub(crate) initial: Vec<f64>,
+    /// Where the values that records touch are looked for in coordinates.
+    pub(crate) located: Option<LocatedDraw>,
     /// Fingerprints of the programs of model and guide.
     pub(crate) fingerprint: String,
     /// Per-record inputs of fresh standard normals.
@@ -92,6 +106,70 @@ impl Shared {
             Self::feed(&mut draw, feed.draw_input, &parameters[feed.range.clone()]);
         }
         (draw, self.noise.iter().map(|feeds| feeds.draw.clone()).collect())
+    }
+
+    /// The same with the model's unconstrained values as outputs.
+    pub(crate) fn drawing_values(&self, parameters: &[f64]) -> (ExecutionPlan<f64>, Vec<NoiseFeed>) {
+        let Some(located) = &self.located else { return self.drawing(parameters) };
+        let mut draw = located.draw.clone();
+        for (range, input) in &located.parameters {
+            Self::feed(&mut draw, *input, &parameters[range.clone()]);
+        }
+        (draw, located.noise.clone())
+    }
+
+    /// Plans draws of the model's values.
+    pub(crate) fn locate(
+        &mut self,
+        guide: &dyn Guide,
+        (schema, traced): (&Schema, &Traced<'_>),
+        coordinates: &Arc<Coordinates>,
+    ) -> Result<()> {
+        let graph = Graph::new();
+        let mut noise = Noise::new(&graph, "guide");
+        let program = guide.build(GuideTarget::new(&self.sites, schema, &traced.trace), &mut noise)?;
+        let inside: Vec<_> = self
+            .sites
+            .iter()
+            .zip(&program.values)
+            .filter(|(site, _)| coordinates.find(&site.name).is_some())
+            .map(|(_, &value)| value)
+            .collect();
+        let mut values = program.values.clone();
+        for (site, value) in self.sites.iter().zip(&mut values) {
+            if let Some(located) = coordinates.find(&site.name).and_then(|at| coordinates.value(at, &inside))
+            {
+                *value = located;
+            }
+        }
+        let draw = ExecutionPlan::new(&Program::new(&graph, &values)?);
+        let parameters = self.layout.iter().map(|(name, range)| (range, draw.input(name).ok())).collect();
+        let noise = NoiseFeed::all(&draw, noise.inputs());
+        self.located = Some(LocatedDraw { coordinates: coordinates.clone(), draw, parameters, noise });
+        Ok(())
+    }
+
+    /// What the guide knows of the marginals of the model's unconstrained values.
+    pub(crate) fn marginals_of_values(&self, guide: &dyn Guide, parameters: &[f64]) -> Vec<Option<Marginal>> {
+        let mut marginals = self.marginals(guide, parameters);
+        let Some(LocatedDraw { coordinates, .. }) = &self.located else { return marginals };
+        let is_located = |site: &GuideSite| coordinates.find(&site.name).is_some();
+        let inside = marginals.iter().zip(&self.sites).filter(|(_, site)| is_located(site));
+        let points: Option<Vec<&[f64]>> = inside
+            .map(|(marginal, _)| {
+                let marginal = marginal.as_ref()?;
+                marginal.scale.iter().all(|scale| *scale == 0.0).then_some(marginal.loc.as_slice())
+            })
+            .collect();
+        // How coordinates vary together it does not say: unless they are points, values are found by simulation.
+        let values = points.map(|points| coordinates.values(&points.concat()));
+        for (marginal, site) in marginals.iter_mut().zip(&self.sites) {
+            let Some(range) = coordinates.find(&site.name).and_then(|at| coordinates.range(at)) else {
+                continue;
+            };
+            *marginal = values.as_ref().map(|values| Marginal::point(&values[range]));
+        }
+        marginals
     }
 
     /// What the guide knows of its marginals, as far as it can be that.

@@ -2,15 +2,17 @@
 
 use crate::error::{Error, Result};
 use crate::guides::guide::GuideSite;
+use crate::objective::coordinates::{Coordinates, Located};
 use crate::objective::exchangeable::exchangeable_parts;
 use crate::objective::initial::prior_medians;
 use ppl_core::handlers::Handler;
 use ppl_core::model::{NoiseInput, Site};
 use ppl_core::transform::{LinearPredictor, ScalarPredictor, linear_predictor, scalar_predictor};
 use ppl_core::{
-    Constraint, Graph, Message, Model, NoiseKind, RecordGradient, Schema, SiteKind, Trace, Unconstrained,
-    Var, trace,
+    Constraint, Graph, Message, Model, NoiseKind, Program, RecordGradient, Schema, SiteKind, Trace,
+    Unconstrained, Var, trace,
 };
+use std::sync::Arc;
 
 /// Names the inputs of a model's second run, at the mirrored draw.
 pub(crate) struct Mirrored;
@@ -70,8 +72,17 @@ struct Open<'g> {
 }
 
 impl<'g> Open<'g> {
-    fn new(model: &dyn Model, graph: &'g Graph, schema: &'g Schema) -> Result<Self> {
-        let trace = trace(model, graph, schema, Unconstrained)?;
+    fn new(
+        model: &dyn Model,
+        (graph, schema): (&'g Graph, &'g Schema),
+        coordinates: Option<&Arc<Coordinates>>,
+    ) -> Result<Self> {
+        let trace = match coordinates {
+            None => trace(model, graph, schema, Unconstrained)?,
+            Some(coordinates) => {
+                trace(model, graph, schema, Located::new(coordinates.clone(), Unconstrained::input_name))?
+            }
+        };
         if let Some(site) = trace.record_latents().next() {
             let problem = format!(
                 "have no values for '{}', a latent value inside the record plate ({}); they cover values that all records share: \
@@ -101,7 +112,16 @@ impl<'g> Open<'g> {
 
 impl<'g> Traced<'g> {
     pub(crate) fn new(model: &dyn Model, graph: &'g Graph, schema: &'g Schema) -> Result<Self> {
-        let Open { trace, sites, inputs, record_noise } = Open::new(model, graph, schema)?;
+        Self::located(model, (graph, schema), None)
+    }
+
+    /// The same with inputs that are coordinates.
+    pub(crate) fn located(
+        model: &dyn Model,
+        (graph, schema): (&'g Graph, &'g Schema),
+        coordinates: Option<&Arc<Coordinates>>,
+    ) -> Result<Self> {
+        let Open { trace, sites, inputs, record_noise } = Open::new(model, (graph, schema), coordinates)?;
         let Some(log_likelihood) = trace.record_log_likelihood() else {
             return Err(Error::NothingToInfer(
                 "observes nothing inside each_record; one of public data alone is fitted with fit_public",
@@ -120,8 +140,8 @@ impl<'g> Traced<'g> {
     /// A model without records: its likelihood is zero, and what it observes belongs to the prior. No site is
     /// touched by records.
     pub(crate) fn public(model: &dyn Model, graph: &'g Graph, no_columns: &'g Schema) -> Result<Self> {
-        let Open { trace, sites, inputs, record_noise } =
-            Open::new(model, graph, no_columns).map_err(|error| match error {
+        let Open { trace, sites, inputs, record_noise } = Open::new(model, (graph, no_columns), None)
+            .map_err(|error| match error {
                 Error::Model(ppl_core::Error::UnknownColumn { .. }) => HAS_RECORDS,
                 other => other,
             })?;
@@ -171,6 +191,12 @@ impl<'g> Traced<'g> {
         Ok(linear_predictor(self.log_likelihood, &self.frontier())?)
     }
 
+    /// Names of the columns that the likelihood reads.
+    pub(crate) fn columns(&self) -> Result<Vec<String>> {
+        let program = Program::new(self.log_likelihood.graph(), &[self.log_likelihood])?;
+        Ok(program.columns().into_iter().map(str::to_owned).collect())
+    }
+
     /// Whether all that a record has to say is one Bernoulli outcome: then the other outcome has the same
     /// term with `−v`, and nothing else of the likelihood is a softplus.
     pub(crate) fn is_bernoulli(&self) -> bool {
@@ -211,6 +237,10 @@ pub(crate) struct Survey {
     pub(crate) draws_for_records: bool,
     /// Elements of all latent values; `None` where there are parameters, or latent values of records.
     pub(crate) all_latent: Option<usize>,
+    /// Whether values may be looked for in coordinates, as far as the guide is concerned.
+    pub(crate) takes_coordinates: bool,
+    /// How many numbers of a record the likelihood reads.
+    pub(crate) numbers: usize,
     /// How many parts are exchangeable, so that a start where they are equal would leave them so. `None` where that
     /// could not be found out.
     pub(crate) exchangeable: Option<usize>,
@@ -234,9 +264,15 @@ impl Survey {
             all_latent: (shared && latent).then(|| traced.sites.iter().map(GuideSite::elements).sum()),
             is_linear: linear.is_some(),
             has_predictor: false,
+            takes_coordinates: false,
             is_bernoulli: linear.as_ref().is_some_and(|term| term.softplus.is_some())
                 && traced.is_bernoulli(),
             is_plain: traced.sites.iter().zip(&traced.touched).all(plain),
+            numbers: traced
+                .columns()?
+                .iter()
+                .map(|name| Ok(schema.find(name)?.1.elements()))
+                .sum::<Result<_>>()?,
             exchangeable: match linear {
                 Some(_) => Some(0),
                 None if !starts_anywhere => Some(0),

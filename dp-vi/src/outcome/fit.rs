@@ -39,7 +39,8 @@ impl Fit {
     }
 
     /// The guide's parameters by name, row-major, as they were found: averaged over the run's tail. Those of
-    /// a hand-written guide are called `guide/` and their own name, and are unconstrained.
+    /// a hand-written guide are called `guide/` and their own name, and are unconstrained. Where the run was made in
+    /// [coordinates](crate::DpVi::rough_fit) they are of these, and not of the model's values.
     pub fn parameters(&self) -> impl Iterator<Item = (&str, &[f64])> {
         self.parameters.iter().map(|(name, values)| (name.as_str(), values.as_slice()))
     }

@@ -61,6 +61,12 @@ impl Simulation {
         Self::new(draw, noise)
     }
 
+    /// The guide's draws as unconstrained values of the model, where what it draws are coordinates of them.
+    pub(crate) fn of_values(shared: &Shared, parameters: &[f64]) -> Self {
+        let (draw, noise) = shared.drawing_values(parameters);
+        Self::new(draw, noise)
+    }
+
     pub(crate) fn new(draw: ExecutionPlan<f64>, noise: Vec<NoiseFeed>) -> Self {
         Self { draw, noise, corrected: None }
     }

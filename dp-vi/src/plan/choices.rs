@@ -1,6 +1,6 @@
 //! What was left open, decided.
 
-use super::privacy_plan::{CurvaturePlan, EarlyCurvature, PrivacyPlan, number};
+use super::privacy_plan::{CurvaturePlan, EarlyCurvature, OctavePlan, PrivacyPlan, number};
 use super::settings::{Correction, FeatureNorms, Settings};
 use super::spending::{Drawn, MOST_PROPOSED, Sampler, Spending, fewest_steps};
 use crate::cost::deviation::Deviation;
@@ -15,11 +15,12 @@ use crate::objective::traced::Survey;
 use crate::objective::weights::RecordWeights;
 use crate::outcome::correction::probes::{MOST_PROBED, fewest_steps_of, number_of_probes};
 use crate::outcome::correction::trace_regression::MOST_ELEMENTS;
-use crate::summaries::CountRelease;
+use crate::summaries::{CountRelease, OctaveRelease};
 use crate::wall::bound::clip::{ClipNorm, Clipping, LARGEST_CLIP_NORM};
 use crate::wall::bound::quantile::MOST_GROWTH;
 use crate::wall::bound::quantile::Quantile;
 use crate::wall::grid::{self, PrivacyNoise};
+use crate::wall::octaves::OCTAVES;
 use crate::wall::start::{PriorStart, StartPlan};
 use dp_accountant::{Budget, Composition, Relation, calibrate_noise_multiplier};
 use dp_sampler::{MAX_RECORDS, Subsampling};
@@ -40,6 +41,20 @@ const MOST_FULL_CURVATURE: usize = 128;
 /// Share of the budget, in which Gaussian releases add up, for the number of records: at ε = 1 it is known to
 /// within some tens, and it sets the scale of a bound only.
 const COUNT_SHARE: f64 = 0.01;
+
+/// Share of the budget for the octaves of the columns: at ε = 1 the counts of ten numbers of a record are known to
+/// within forty or so, and an octave is found that has 150 records. The noise of the steps is a twentieth more.
+const OCTAVE_SHARE: f64 = 0.1;
+
+/// Most elements of the frontier that coordinates are found for: they make a record's gradient as many times as
+/// long to compute.
+const MOST_LOCATED: usize = 32;
+
+/// Most latent elements, touched by records or not, of a fit to made-up records.
+const MOST_LATENT: usize = 64;
+
+/// Most numbers of a record whose octaves are released.
+const MOST_NUMBERS: usize = 64;
 
 /// Share of the curvature's budget that is for a release during the run, where steps are limited by the noise.
 /// A third: the one at the end, which the posterior is made from, keeps most of it.
@@ -149,6 +164,7 @@ impl Settings {
             probes: 0,
             curvature: None,
             count: None,
+            octaves: None,
             start_from_prior,
             start: None,
             calibrated: None,
@@ -221,6 +237,22 @@ impl Settings {
                     number(epsilon)
                 ));
             }
+            let of_others = counting + starting + if shape.is_some() { self.curvature_share } else { 0.0 };
+            // What is for the steps should be most of it.
+            let locates = of_others <= 0.5 && self.locates(survey, start_from_prior);
+            let locating = if locates { OCTAVE_SHARE } else { 0.0 };
+            if locating > 0.0 {
+                let noise_multiplier = rest.noise_multiplier / locating.sqrt();
+                let release = OctaveRelease::new(budget.relation, survey.numbers, noise_multiplier)?;
+                let (event, deviation) = (release.event(), release.deviation());
+                beside.push(event, 1);
+                plan.octaves = Some(OctavePlan { noise_multiplier, numbers: survey.numbers, event });
+                reasons.push(format!(
+                    "units: in which octaves the columns' numbers lie is released, with noise of standard deviation {} in each count, for {locating} of the budget; a fit \
+                     to made-up records says where the run starts and in which units",
+                    number(deviation)
+                ));
+            }
             if counts {
                 let noise_multiplier = rest.noise_multiplier / COUNT_SHARE.sqrt();
                 let count = CountRelease::new(noise_multiplier)?;
@@ -271,7 +303,7 @@ impl Settings {
                     beside.push(event(noise_multiplier, dp_accountant::Sampling::None)?, 1);
                 }
             }
-            let single = rest.noise_multiplier / (1.0 - share - counting - starting).sqrt();
+            let single = rest.noise_multiplier / (1.0 - share - counting - starting - locating).sqrt();
             let choices = plan.start.as_ref().map_or(0, |start| start.choices);
             let fewest = match (probes, fewest_steps(clipping)) {
                 (true, others) => fewest_steps_of(elements, others),
@@ -279,7 +311,8 @@ impl Settings {
             };
             // What was released before may have counted records, too.
             let before = self.before.iter().fold(0, |sum: u64, release| sum.saturating_add(release.count));
-            let counts = counts || before > 0;
+            let octaves = plan.octaves.map_or(0, |octaves| (octaves.numbers * OCTAVES) as u64);
+            let counts = u64::from(counts || before > 0) + octaves;
             let more = u64::from(plan.curvature.is_some_and(|curvature| curvature.early.is_some()));
             let spending =
                 Spending { budget, noise: self.noise, choices, counts, before, more, beside, single, fewest };
@@ -314,6 +347,30 @@ impl Settings {
         }
         plan.reasons = reasons;
         Ok(plan)
+    }
+
+    /// Whether a first fit to made-up records says where values lie: where nothing was named that is for the
+    /// model's own units.
+    fn locates(&self, survey: Survey, start_from_prior: bool) -> bool {
+        let named = self.clip_norm.is_some()
+            || self.clipping.is_some()
+            || self.feature_norms.is_some()
+            || self.curvature_norm.is_some()
+            || self.schedule.is_some()
+            || self.own_optimiser
+            || self.noise_limited
+            || self.whitened
+            || self.start.is_some()
+            || self.correction == Correction::Diagonal
+            || matches!(self.weights, RecordWeights::Given(_));
+        self.rough_fit
+            && !named
+            && !start_from_prior
+            && self.gradients == Gradients::Aligned
+            && survey.takes_coordinates
+            && survey.all_latent.is_some_and(|elements| elements <= MOST_LATENT)
+            && survey.elements <= MOST_LOCATED
+            && (1..=MOST_NUMBERS).contains(&survey.numbers)
     }
 
     /// Why a run cannot probe the curvature.

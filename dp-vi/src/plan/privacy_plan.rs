@@ -11,7 +11,7 @@ use crate::summaries::CountRelease;
 use crate::wall::bound::clip::{Clipping, LARGEST_CLIP_NORM};
 use crate::wall::grid::PrivacyNoise;
 use crate::wall::start::StartPlan;
-use dp_accountant::{Budget, Calibrated};
+use dp_accountant::{Budget, Calibrated, Event};
 use dp_sampler::Scheme;
 use std::fmt::Write;
 
@@ -29,7 +29,7 @@ pub struct CurvaturePlan {
     /// curvature.
     pub with_scores: bool,
     /// Whether a record's part is the product of its score with itself, as of likelihoods that are not
-    /// recognised as a generalised linear term of bounded slope. Then `K` is `C²` with the norm `C` that gradients have at the end of the run, and `clip_norm` that of the
+    /// recognised as a generalised linear term of bounded slope. Then `K` is the square of the norm that `C` follows at the end of the run, and `clip_norm` that of the
     /// first.
     pub by_scores: bool,
     /// The release during the run that steps limited by the noise are turned by, beside the one at its end.
@@ -59,6 +59,18 @@ impl CurvaturePlan {
     pub(crate) fn rows(self, elements: usize) -> usize {
         elements + usize::from(self.with_scores)
     }
+}
+
+/// A release of which octaves the numbers of the columns lie in.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct OctavePlan {
+    /// Noise standard deviation of a count over the root of how many counts a record changes.
+    pub noise_multiplier: f64,
+    /// Numbers of a record that have a histogram each.
+    pub numbers: usize,
+    /// What it is paid for as.
+    pub event: Event,
 }
 
 /// What a run will do and what it will cost, found without looking at any record.
@@ -102,6 +114,9 @@ pub struct PrivacyPlan {
     pub probes: u64,
     /// The noise multiplier of the release of the number of records, if there is one.
     pub count: Option<f64>,
+    /// The release of which octaves the columns' numbers lie in, if there is one: a first fit to records that
+    /// are made up from it says where values lie and in which units.
+    pub octaves: Option<OctavePlan>,
     /// Whether the run starts at one of several points from the prior, because parts of the model are
     /// exchangeable and no start was named.
     pub start_from_prior: bool,
@@ -138,6 +153,9 @@ impl PrivacyPlan {
         if let Some(noise_multiplier) = self.count {
             let event = CountRelease::new(noise_multiplier)?.event();
             once.push(Release { what: "number of records", event, count: 1 });
+        }
+        if let Some(octaves) = &self.octaves {
+            once.push(Release { what: "octaves of the columns", event: octaves.event, count: 1 });
         }
         if let Some(curvature) = self.curvature {
             let what = match (curvature.shape, curvature.by_scores) {

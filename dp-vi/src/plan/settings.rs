@@ -135,6 +135,8 @@ pub(crate) struct Settings {
     pub(crate) schedule: Option<Schedule>,
     pub(crate) noise_limited: bool,
     pub(crate) whitened: bool,
+    /// Whether a first fit to made-up records may say where values lie.
+    pub(crate) rough_fit: bool,
     pub(crate) before: Vec<Release>,
     /// Whether an optimiser was named.
     pub(crate) own_optimiser: bool,
@@ -169,6 +171,7 @@ impl Default for Settings {
             schedule: None,
             noise_limited: false,
             whitened: false,
+            rough_fit: false,
             before: Vec::new(),
             own_optimiser: false,
             scale_free: true,

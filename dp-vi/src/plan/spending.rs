@@ -45,8 +45,8 @@ pub(super) struct Spending {
     pub(super) noise: PrivacyNoise,
     /// How many choices a start is made of.
     pub(super) choices: u64,
-    /// Whether the number of records is released.
-    pub(super) counts: bool,
+    /// Counts of records that are released.
+    pub(super) counts: u64,
     /// Releases before the run, with exact noise.
     pub(super) before: u64,
     /// Releases during the run beside those of the steps and the last one.
@@ -75,7 +75,7 @@ impl Spending {
 
     /// What is not drawn exactly as it is accounted for.
     pub(super) fn deviation(&self, drawn: &Drawn<'_>, steps: u64) -> Result<Deviation> {
-        let count = if self.counts { CountRelease::DEVIATION } else { 0.0 };
+        let count = self.counts as f64 * CountRelease::DEVIATION;
         let before = self.before as f64 * PrivacyNoise::Exact.deviation();
         let (batches, releases) =
             ((drawn.deviation)(steps) + count + before, steps.saturating_add(self.more));

@@ -6,4 +6,5 @@ pub(crate) mod dp_vi;
 pub(crate) mod drive;
 mod prepare;
 mod public;
+mod rough_fit;
 pub(crate) mod training;

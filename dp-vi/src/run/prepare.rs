@@ -8,13 +8,14 @@ use crate::cost::charges::Charges;
 use crate::cost::pricing::sampling_rate;
 use crate::error::{Error, Result};
 use crate::guides::guide::{Guide, GuideSite};
+use crate::objective::coordinates::Coordinates;
 use crate::objective::frontier::Estimator;
 use crate::objective::initial::{InitialValues, prior_draws};
 use crate::objective::prior::{PriorCurvature, SiteAt};
 use crate::objective::programs::{Objective, Options};
 use crate::objective::traced::Traced;
 use crate::objective::weights::RecordWeights;
-use crate::optimiser::{NoiseLimited, StepScale, TailAverage, Transformation};
+use crate::optimiser::{NoiseLimited, SavedState, StepScale, TailAverage, Transformation};
 use crate::outcome::convergence::converge;
 use crate::outcome::correction::hessian::Hessian;
 use crate::outcome::correction::probes::{ElementPrior, Probes};
@@ -23,11 +24,12 @@ use crate::outcome::progress::Callback;
 use crate::outcome::report::{LEAVE_OUT, NOT_COVERED, PrivacyReport, RECORD, assumptions};
 use crate::plan::privacy_plan::PrivacyPlan;
 use crate::plan::settings::Settings;
-use crate::summaries::CountRelease;
+use crate::run::rough_fit::coordinates;
+use crate::summaries::{CountRelease, OctaveRelease};
 use crate::wall::adder::NoiseOf;
 use crate::wall::batches::Batches;
 use crate::wall::bound::clip::{ClipNorm, Clipping, Rule};
-use crate::wall::bound::quantile::{Adaptive, Quantile};
+use crate::wall::bound::quantile::{Adaptive, Quantile, Suited};
 use crate::wall::curvature::CurvatureRelease;
 use crate::wall::gradient::PrivateGradient;
 use crate::wall::release::{NoisySum, Released};
@@ -41,6 +43,7 @@ use ndarray::ArrayD;
 use ppl_core::{Constraint, Graph, Model, RecordGradient, Records, Schema};
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// A run that has not begun.
 pub(super) struct Prepared<'r, 'm, G, S> {
@@ -118,7 +121,7 @@ impl<'m, G: Guide, S: Subsampling> DpVi<AnyModel<'m>, G, S> {
             &model,
             &guide,
             records.schema(),
-            &options(&settings, &plan, &initial),
+            &options(&settings, &plan, &initial, None),
             &|trace, graph| records.check_fit(trace, graph),
         )?;
         if settings.start.is_some() && objective.draws_for_records() {
@@ -220,7 +223,7 @@ impl<'r, G: Guide, S: Subsampler> Prepared<'r, '_, G, S> {
 
     /// Begins the run with a receipt for what is released once, and hands back what is left of the receipt.
     ///
-    /// A private start is chosen here, but not without `choosing`: for runs that are complete, where it does
+    /// What a checkpoint has `saved` is where coordinates are found in. A private start is chosen here, but not without `choosing`: for runs that are complete, where it does
     /// not matter any more. Without a receipt no curvature will be released. With `converging`, a run that was
     /// planned to go on until it has converged is made here as a whole.
     pub(super) fn begin(
@@ -228,18 +231,14 @@ impl<'r, G: Guide, S: Subsampler> Prepared<'r, '_, G, S> {
         mut receipt: Option<Receipt>,
         seed: &Seed,
         choosing: bool,
+        saved: Option<&[f64]>,
         converging: bool,
         on_progress: Option<&mut Callback>,
     ) -> Result<(Training<'r, G, S>, Option<Receipt>)> {
         let mut take = |event| receipt.as_mut().and_then(|receipt| receipt.take(event, 1));
         let choices = self.plan.start.iter().flat_map(|start| (0..start.choices).map(|_| start.event));
         let start: Vec<Receipt> = choices.filter_map(&mut take).collect();
-        let mut paid = |release: Option<CurvatureRelease>| -> Result<Option<(CurvatureRelease, Receipt)>> {
-            let Some(release) = release else { return Ok(None) };
-            let receipt = take(release.event()?);
-            Ok(receipt.map(|receipt| (release, receipt)))
-        };
-        let (curvature, early_release) = (paid(self.curvature.take())?, paid(self.early.take())?);
+        let located = self.plan.octaves.and_then(|octaves| take(octaves.event));
         let count = self.plan.count.map(CountRelease::new).transpose()?;
         let counted = count.and_then(|count| Some((take(count.event())?, count)));
         // A run that goes on has its rates in the checkpoint.
@@ -261,6 +260,22 @@ impl<'r, G: Guide, S: Subsampler> Prepared<'r, '_, G, S> {
             let number = number.map_or_else(unprotected, |(number, _)| number);
             self.choose_start(start, number, seed)?;
         }
+        match saved {
+            Some(state) => self.restore_coordinates(state, seed)?,
+            None => {
+                if let Some(receipt) = located {
+                    let number = number.map_or(0.0, |(number, _)| number);
+                    self.find_coordinates(receipt, number, seed)?;
+                }
+            }
+        }
+        let mut paid = |release: Option<CurvatureRelease>| -> Result<Option<(CurvatureRelease, Receipt)>> {
+            let Some(release) = release else { return Ok(None) };
+            let event = release.event()?;
+            let receipt = receipt.as_mut().and_then(|receipt| receipt.take(event, 1));
+            Ok(receipt.map(|receipt| (release, receipt)))
+        };
+        let (curvature, early_release) = (paid(self.curvature.take())?, paid(self.early.take())?);
         let found = match converging && self.plan.until_converged {
             true => converge(
                 &self.model,
@@ -287,7 +302,16 @@ impl<'r, G: Guide, S: Subsampler> Prepared<'r, '_, G, S> {
         if let (Some((number, _)), Some(calibrated)) = (number, &plan.calibrated) {
             let rate = sampling_rate(&plan.scheme)?;
             let noise = (calibrated.noise_multiplier, rate, plan.steps);
-            let suited = || Quantile::suited_to(noise, number, estimator.latent_elements());
+            // Gradients with respect to parameters have as many elements as their sums.
+            let elements = match estimator.latent_elements() {
+                0 => steps.dimension(),
+                elements => elements,
+            };
+            let suited = || {
+                let suited = Quantile::suited_to(noise, number, elements);
+                // What else was measured was measured without.
+                Suited { margin: if plan.octaves.is_some() { suited.margin } else { 1.0 }, ..suited }
+            };
             steps.expect(rate * number, (plan.clipping == Clipping::Adaptive).then(suited));
         }
         optimiser.get_mut().init(&estimator.shared.layout)?;
@@ -303,7 +327,11 @@ impl<'r, G: Guide, S: Subsampler> Prepared<'r, '_, G, S> {
                 let is_real = site.support == Constraint::Real;
                 draws.into_iter().map(move |draws| ElementPrior::new(draws, is_real))
             });
-            elements.collect::<Vec<_>>()
+            let elements: Vec<ElementPrior> = elements.collect();
+            match &estimator.shared.located {
+                Some(located) => ElementPrior::of_coordinates(&elements, &located.coordinates),
+                None => elements,
+            }
         });
         let corrects = plan.curvature.is_some() || plan.trace_regression || plan.probes > 0;
         let correction = prior.filter(|_| corrects).map(|prior| {
@@ -398,11 +426,58 @@ impl<'r, G: Guide, S: Subsampler> Prepared<'r, '_, G, S> {
         };
         self.initial.extend(chosen);
         // The same programs but for where the guide starts.
-        let options = options(&self.settings, &self.plan, &self.initial);
+        let options = options(&self.settings, &self.plan, &self.initial, None);
         let check = &|_: &ppl_core::Trace<'_>, _: &Graph| Ok(());
         let objective = Objective::new(&self.model, &self.guide, self.records.schema(), &options, check)?;
         self.steps.replace(objective.gradient)?;
         self.estimator = objective.estimator;
+        Ok(())
+    }
+
+    /// Releases in which octaves the columns' numbers lie, and builds the programs anew for coordinates that
+    /// follow from it. Where none follow, they stay as they are.
+    fn find_coordinates(&mut self, receipt: Receipt, number: f64, seed: &Seed) -> Result<()> {
+        let (Some(planned), Some(budget)) = (self.plan.octaves, self.plan.budget) else { return Ok(()) };
+        let schema = self.records.schema();
+        let graph = Graph::new();
+        let columns = Traced::new(&self.model, &graph, schema)?.columns()?;
+        let release = OctaveRelease::new(budget.relation, planned.numbers, planned.noise_multiplier)?;
+        let histograms = release.release(self.records, &columns, receipt, seed)?;
+        // From here on everything is public.
+        let released = (histograms.as_slice(), release.deviation(), number);
+        match coordinates(&self.model, schema, &self.initial, &columns, released).unwrap_or(None) {
+            // What was paid for is not lost where the programs cannot be made in them.
+            Some(found) => self.rebuild(Arc::new(found), seed).or_else(|error| match error {
+                Error::Conflict(_) => Err(error),
+                _ => Ok(()),
+            }),
+            None => Ok(()),
+        }
+    }
+
+    /// The same with the coordinates of a checkpoint.
+    fn restore_coordinates(&mut self, saved: &[f64], seed: &Seed) -> Result<()> {
+        let mut state = SavedState::new(saved);
+        if self.plan.octaves.is_none() || state.take(1)?[0] == 0.0 {
+            return Ok(());
+        }
+        let sites = self.estimator.shared.sites.iter().zip(self.estimator.ranges());
+        let touched = sites.filter(|(_, range)| range.is_some());
+        let sites: Vec<_> = touched.map(|(site, _)| (site.name.clone(), site.elements())).collect();
+        self.rebuild(Arc::new(Coordinates::restored(&sites, &mut state)?), seed)
+    }
+
+    fn rebuild(&mut self, coordinates: Arc<Coordinates>, seed: &Seed) -> Result<()> {
+        let options = options(&self.settings, &self.plan, &self.initial, Some(coordinates));
+        let check = &|_: &ppl_core::Trace<'_>, _: &Graph| Ok(());
+        let objective = Objective::new(&self.model, &self.guide, self.records.schema(), &options, check)?;
+        self.steps.replace(objective.gradient)?;
+        self.estimator = objective.estimator;
+        self.prior = objective.prior_curvature;
+        if let Some(program) = objective.curvature {
+            let elements = self.estimator.latent_elements();
+            [self.curvature, self.early] = curvature_releases(&self.plan, program, elements, seed)?;
+        }
         Ok(())
     }
 }
@@ -412,6 +487,7 @@ fn options<'a>(
     settings: &'a Settings,
     plan: &PrivacyPlan,
     initial: &BTreeMap<String, ArrayD<f64>>,
+    coordinates: Option<Arc<Coordinates>>,
 ) -> Options<'a> {
     // Weights belong to the private estimate: without privacy the likelihood stays as it is.
     let unused = settings.weights.recognises() && !plan.weighted;
@@ -427,6 +503,7 @@ fn options<'a>(
         by_scores: plan.curvature.is_some_and(|curvature| curvature.by_scores),
         trace: plan.trace_regression || plan.probes > 0,
         initial: initial.clone(),
+        coordinates,
     }
 }
 

@@ -58,6 +58,12 @@ pub struct Training<'r, G, S> {
     pub(super) update: Vec<f64>,
 }
 
+/// How many times as large the clip norm may become while the curvature is probed: gradients are longer far away, and
+/// noise that grows with them makes probes go farther still. Without a limit a residual deviation of 0.1 was found
+/// as 0.113 ± 0.012 in one of six made-up regressions, and as 0.095 ± 0.006 with this one; the others did not
+/// change.
+const HELD: f64 = 1.5;
+
 /// A normal around where a run without privacy ends.
 pub(super) struct Laplace {
     pub(super) hessian: Hessian,
@@ -175,6 +181,9 @@ impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
         let centre = match self.centre.take() {
             Some(centre) => centre,
             None => {
+                if self.done == self.searching() {
+                    self.gradient.hold(HELD);
+                }
                 let found = self.average.mean(&self.parameters);
                 let marginals = self.estimator.shared.marginals(&self.guide, &found);
                 locations(&marginals, &Simulation::of(&self.estimator.shared, &found)).concat()
@@ -233,8 +242,8 @@ impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
         let found = self.average.mean(&self.parameters);
         Posterior::new(
             &self.estimator.shared.sites,
-            self.estimator.shared.marginals(&self.guide, &found),
-            Simulation::of(&self.estimator.shared, &found),
+            self.estimator.shared.marginals_of_values(&self.guide, &found),
+            Simulation::of_values(&self.estimator.shared, &found),
         )
     }
 
@@ -263,7 +272,15 @@ impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
         settings: &str,
         records: [u64; 3],
     ) -> Checkpoint {
-        let mut numbers = self.parameters.clone();
+        let mut numbers = Vec::new();
+        match &self.estimator.shared.located {
+            Some(located) => {
+                numbers.push(1.0);
+                located.coordinates.save(&mut numbers);
+            }
+            None => numbers.push(0.0),
+        }
+        numbers.extend(&self.parameters);
         self.average.save(&mut numbers);
         self.optimiser.get().save(&mut numbers);
         self.gradient.save(&mut numbers);
@@ -295,6 +312,16 @@ impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
         let wrong = |reason: String| Error::Checkpoint { path: path.display().to_string(), reason };
         let mut state = SavedState::new(&checkpoint.numbers);
         let mut restore = || -> Result<()> {
+            if state.take(1)?[0] != 0.0 {
+                // They were needed before.
+                let n = self
+                    .estimator
+                    .shared
+                    .located
+                    .as_ref()
+                    .map_or(0, |located| located.coordinates.centre().len());
+                state.take(n + n * n)?;
+            }
             state.copy_to(&mut self.parameters)?;
             self.average.restore(&mut state)?;
             self.optimiser.get_mut().restore(&mut state)?;
@@ -354,7 +381,8 @@ impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
                 return Err(Error::no_maximum(self.guide.describe()));
             }
         }
-        let bound = self.gradient.clip_norm();
+        // Scores that are longer than what is followed are few, and the noise grows with the square of the bound.
+        let bound = self.gradient.quantile();
         let Some(CorrectionState { tail, release, curvature, law, .. }) = &mut self.correction else {
             return Ok(());
         };
@@ -391,7 +419,12 @@ impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
             self.estimator.shared.marginals(&self.guide, &found),
             Simulation::of(&self.estimator.shared, &found),
         );
-        let uncorrected = Posterior::new(&self.estimator.shared.sites, marginals.clone(), simulation.clone());
+        let of_values = (
+            self.estimator.shared.marginals_of_values(&self.guide, &found),
+            Simulation::of_values(&self.estimator.shared, &found),
+        );
+        let uncorrected =
+            Posterior::new(&self.estimator.shared.sites, of_values.0.clone(), of_values.1.clone());
         let sampling = sampling_variance(&self.gradient.scheme(), self.gradient.rate());
         let planned = self
             .correction
@@ -399,9 +432,11 @@ impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
             .map(|correction| (correction.trace || correction.probes.is_some(), correction.measured));
         let bound = self.gradient.clip_norm();
         let noise_aware = self.correction.take().and_then(|correction| {
+            let bound = self.gradient.quantile();
             correct(&self.estimator, &locations(&marginals, &simulation), correction, (sampling, bound))
         });
         let (noise_aware, arrived) = noise_aware.map_or((None, true), |(found, arrived)| (found, arrived));
+        let (marginals, simulation) = of_values;
         let laplace = self
             .laplace
             .as_ref()
@@ -522,6 +557,10 @@ fn correct(
         }
         (Some(sums), ..) if trace => sums.posterior(&touched, &evidence),
         _ => None,
+    };
+    let found = match &estimator.shared.located {
+        Some(located) => found.map(|found| found.of_values(&located.coordinates, &prior_curvature)),
+        None => found,
     };
     Some((found, arrived))
 }

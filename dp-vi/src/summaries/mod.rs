@@ -11,6 +11,7 @@ mod log_likelihood;
 mod marginals;
 mod mean;
 mod moments;
+mod octaves;
 mod quantile;
 mod tables;
 
@@ -20,6 +21,7 @@ pub use histogram::Histogram;
 pub use marginals::{Candidate, Marginal, Marginals};
 pub use mean::NoisyMean;
 pub use moments::SecondMoments;
+pub(crate) use octaves::OctaveRelease;
 pub use quantile::{NoisyQuantile, Range};
 pub use tables::{Binned, Table};
 

@@ -87,6 +87,13 @@ impl Adder {
         })
     }
 
+    /// Takes over sums that another program forms.
+    pub(crate) fn take_over(&mut self, program: &RecordGradient<f64>) {
+        if let Self::Exact(grid) = self {
+            grid.take_over(program);
+        }
+    }
+
     /// What kind of noise it adds.
     pub(crate) fn noise(&self) -> PrivacyNoise {
         match self {

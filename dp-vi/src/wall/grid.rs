@@ -172,15 +172,25 @@ impl Grid {
         };
         // Two more roundings for the norm and the step that are made of it, and those of this line.
         let multiplier = of_gradient * (1.0 + charge(of_gradient, elements)) * (1.0 + 8.0 * f64::EPSILON);
-        // Dividing by the step and, for a curvature, weighing its elements round the sum a few times more.
-        let rounding = gradient.summation_error() + 8.0 * f64::EPSILON;
-        let most_in_tiles = ((0.25 * OF_SUMS / rounding) as u64).min(gradient.most_summed());
+        let most_in_tiles = Self::most_in_tiles(gradient);
         let drawn = vec![0; elements + usize::from(count)];
         let this = Self { noise, multiplier, most_in_tiles, count_steps, drawn, integers: Vec::new() };
         match this.accounted(elements)? >= noise_multiplier && count_steps != Some(0) {
             true => Ok(this),
             false => Err(Error::Conflict("the noise of the grid is less than what was planned")),
         }
+    }
+
+    /// Records up to which a batch may be summed in tiles by this program.
+    fn most_in_tiles(gradient: &RecordGradient<f64>) -> u64 {
+        // Dividing by the step and, for a curvature, weighing its elements round the sum a few times more.
+        let rounding = gradient.summation_error() + 8.0 * f64::EPSILON;
+        ((0.25 * OF_SUMS / rounding) as u64).min(gradient.most_summed())
+    }
+
+    /// Takes over sums that another program forms: what tiles round may be more than before.
+    pub(crate) fn take_over(&mut self, gradient: &RecordGradient<f64>) {
+        self.most_in_tiles = self.most_in_tiles.min(Self::most_in_tiles(gradient));
     }
 
     /// A lower bound on the multiplier of the Gaussian mechanism that all of a release is a function of, by

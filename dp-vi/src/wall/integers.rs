@@ -25,6 +25,11 @@ impl IntegerSums {
         Self(sums)
     }
 
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
     /// Sums that code of the wall has computed.
     pub(in crate::wall) fn from_sums(sums: Vec<i128>) -> Self {
         Self(sums)

@@ -13,6 +13,7 @@ pub(crate) mod grid;
 pub(crate) mod histogram;
 pub(crate) mod integers;
 pub(crate) mod local_states;
+pub(crate) mod octaves;
 pub(crate) mod record_noise;
 pub(crate) mod release;
 pub(crate) mod sensitive;

@@ -5,7 +5,7 @@ use super::grid::PrivacyNoise;
 use crate::error::{Error, Result};
 use crate::optimiser::SavedState;
 use crate::wall::bound::clip::{ClipNorm, Rule};
-use crate::wall::bound::quantile::Quantile;
+use crate::wall::bound::quantile::Suited;
 use dp_sampler::Seed;
 use ppl_core::{RecordGradient, Records};
 use std::f64::consts::{FRAC_1_SQRT_2, SQRT_2};
@@ -43,7 +43,7 @@ impl std::fmt::Debug for NoisySum {
                 write!(f, "terms of norms {}", norms.join(", "))?;
             }
             Rule::Quantile(adaptive) => {
-                let [norm, batch, target, rate] = adaptive.state();
+                let [norm, batch, target, rate, ..] = adaptive.state();
                 write!(
                     f,
                     "terms of norm {norm} at first, then by the quantile {target} of {batch} at rate {rate}"
@@ -203,14 +203,30 @@ impl NoisySum {
                 "where a run starts must not change how many elements its sums have",
             ));
         }
+        self.adder.take_over(&program);
         self.program = program;
         Ok(())
     }
 
     /// Sets what an adaptive norm expects of a batch, and its quantile where that follows from it.
-    pub(crate) fn expect(&mut self, batch: f64, settings: Option<Quantile>) {
+    pub(crate) fn expect(&mut self, batch: f64, suited: Option<Suited>) {
         if let Rule::Quantile(adaptive) = &mut self.rule {
-            adaptive.expect(batch, settings);
+            adaptive.expect(batch, suited);
+        }
+    }
+
+    /// The norm that is followed, where `C` lies above it; else `C`.
+    pub(crate) fn quantile(&self) -> f64 {
+        match &self.rule {
+            Rule::Quantile(adaptive) => adaptive.quantile(),
+            _ => self.clip.norm(),
+        }
+    }
+
+    /// Lets an adaptive norm grow no further than this many times what it is.
+    pub(crate) fn hold(&mut self, times: f64) {
+        if let Rule::Quantile(adaptive) = &mut self.rule {
+            adaptive.hold(times);
         }
     }
 
@@ -253,7 +269,7 @@ impl NoisySum {
     /// Takes that back.
     pub(crate) fn restore(&mut self, state: &mut SavedState<'_>) -> Result<()> {
         if let Rule::Quantile(adaptive) = &mut self.rule {
-            let mut known = [0.0; 4];
+            let mut known = [0.0; 6];
             state.copy_to(&mut known)?;
             adaptive.go_on(known)?;
             self.clip = adaptive.clip();

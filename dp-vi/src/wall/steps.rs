@@ -5,7 +5,7 @@ use super::unprotected::UnprotectedSum;
 use crate::cost::permit::Permits;
 use crate::error::{Error, Result};
 use crate::optimiser::SavedState;
-use crate::wall::bound::quantile::Quantile;
+use crate::wall::bound::quantile::Suited;
 use dp_accountant::{Purse, Receipt};
 use dp_sampler::{Scheme, Subsampler};
 use ppl_core::RecordGradient;
@@ -81,9 +81,9 @@ impl<'r, S: Subsampler> Steps<'r, S> {
     }
 
     /// Sets what an adaptive clip norm expects of a batch, and its quantile where that follows from it.
-    pub(crate) fn expect(&mut self, batch: f64, settings: Option<Quantile>) {
+    pub(crate) fn expect(&mut self, batch: f64, suited: Option<Suited>) {
         if let Self::Private(mechanism, _) = self {
-            mechanism.sum_mut().expect(batch, settings);
+            mechanism.sum_mut().expect(batch, suited);
         }
     }
 
@@ -92,6 +92,21 @@ impl<'r, S: Subsampler> Steps<'r, S> {
         match self {
             Self::Private(mechanism, _) => Some(mechanism.sum().clip().norm()),
             Self::Unprotected(_) => None,
+        }
+    }
+
+    /// The norm that `C` follows now, where it lies above one; `None` where there is no bound.
+    pub(crate) fn quantile(&self) -> Option<f64> {
+        match self {
+            Self::Private(mechanism, _) => Some(mechanism.sum().quantile()),
+            Self::Unprotected(_) => None,
+        }
+    }
+
+    /// Lets an adaptive norm grow no further than this many times what it is.
+    pub(crate) fn hold(&mut self, times: f64) {
+        if let Self::Private(mechanism, _) = self {
+            mechanism.sum_mut().hold(times);
         }
     }
 

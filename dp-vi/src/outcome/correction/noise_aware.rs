@@ -1,6 +1,7 @@
 //! A posterior that knows of the noise: linear-Gaussian inference from what was released.
 
-use crate::outcome::correction::linear_algebra::{cholesky, inverse, square, symmetrised};
+use crate::objective::coordinates::Coordinates;
+use crate::outcome::correction::linear_algebra::{cholesky, compose, inverse, square, symmetrised};
 use nalgebra::{DMatrix, DVector, DVectorView};
 
 /// What the correction is made from; all of it has been released.
@@ -91,6 +92,29 @@ pub(crate) fn deviations(matrix: &DMatrix<f64>) -> Vec<f64> {
 }
 
 impl NoiseAware {
+    /// A posterior of coordinates as one of the values `c + W v`: mean `c + W m`, covariance `W Σ Wᵀ`.
+    ///
+    /// `prior_curvature` is that of the coordinates, row by row: where it is not positive definite, priors of coordinates
+    /// are taken to be independent.
+    pub(crate) fn of_values(self, coordinates: &Coordinates, prior_curvature: &[f64]) -> Self {
+        let n = self.mean.len();
+        let back = |matrix: &[f64]| compose(&square(matrix, n), coordinates.factor());
+        let shares = self.shares.map(|shares| {
+            let without_noise = back(&shares.covariance_without_noise);
+            let independent =
+                || DMatrix::from_diagonal(&DVector::from_column_slice(&shares.prior).map(|x| x * x));
+            let prior = cholesky(symmetrised(&square(prior_curvature, n)));
+            let prior = prior.as_ref().map_or_else(independent, inverse);
+            Shares {
+                prior: deviations(&compose(&prior, coordinates.factor())),
+                without_noise: deviations(&without_noise),
+                covariance_without_noise: without_noise.as_slice().to_vec(),
+            }
+        });
+        let (mean, covariance) = (coordinates.values(&self.mean), back(&self.covariance));
+        Self { mean, covariance: covariance.as_slice().to_vec(), shares, ..self }
+    }
+
     /// `None` where the posterior would not be one: `A S + P₀` is not positive definite.
     pub(crate) fn new(sites: Vec<String>, evidence: &Evidence<'_>) -> Option<Self> {
         let n = evidence.values.len();
@@ -182,5 +206,41 @@ mod tests {
         assert!(prior.mean.iter().all(|x| x.abs() < 1e-9) && (prior.covariance[0] - 1.0).abs() < 1e-9);
         let broken = Evidence { gradients: &[f64::NAN, 0.0], ..evidence(1.0) };
         assert!(NoiseAware::new(Vec::new(), &broken).is_none());
+    }
+
+    #[test]
+    fn a_posterior_goes_back_to_values() {
+        let sites = [("a".to_owned(), 1), ("b".to_owned(), 2)];
+        let centre = DVector::from_vec(vec![1.0, -2.0, 30.0]);
+        let factor = DMatrix::from_row_slice(3, 3, &[2.0, 0.0, 0.0, -1.0, 0.5, 0.0, 7.0, 0.0, 10.0]);
+        let all = Coordinates::new(&sites, centre, factor);
+        let found = NoiseAware {
+            sites: vec!["a".to_owned(), "b".to_owned()],
+            mean: vec![0.3, -1.5, 0.25],
+            covariance: vec![4.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 9.0],
+            shares: Some(Shares {
+                prior: vec![3.0, 2.0, 1.0],
+                without_noise: vec![1.0; 3],
+                covariance_without_noise: vec![1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0],
+            }),
+        };
+        let back = found.of_values(&all, &[1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]);
+        assert!((back.mean[2] - 34.6).abs() < 1e-12);
+        // W diag(4, 1, 9) Wᵀ
+        let expected = [16.0, -8.0, 56.0, -8.0, 4.25, -28.0, 56.0, -28.0, 1096.0];
+        assert!(
+            back.covariance.iter().zip(expected).all(|(x, y)| (x - y).abs() < 1e-9),
+            "{:?}",
+            back.covariance
+        );
+        let shares = back.shares.clone().unwrap();
+        assert_eq!(shares.without_noise, all.units());
+        assert_eq!(shares.prior, [6.0, 10.0_f64.sqrt(), 541.0_f64.sqrt()]);
+        // Values with independent priors of 2, 1 and 10, whose coordinates are correlated: P = Wᵀ diag(2, 1, 10)⁻² W.
+        let values = DMatrix::from_diagonal(&DVector::from_vec(vec![0.25, 1.0, 0.01]));
+        let curvature = all.factor().transpose() * values * all.factor();
+        let again = NoiseAware { shares: Some(shares), ..back }.of_values(&all, curvature.as_slice());
+        let prior = again.shares.unwrap().prior;
+        assert!(prior.iter().zip([2.0, 1.0, 10.0]).all(|(x, y)| (x - y).abs() < 1e-12), "{prior:?}");
     }
 }

@@ -4,7 +4,7 @@ use super::fingerprint::{VERSIONS, arithmetic};
 use crate::cost::charges::Release;
 use crate::objective::curvature::CurvatureShape;
 use crate::objective::shared::Shared;
-use crate::plan::privacy_plan::{CurvaturePlan, EarlyCurvature, PrivacyPlan};
+use crate::plan::privacy_plan::{CurvaturePlan, EarlyCurvature, OctavePlan, PrivacyPlan};
 use crate::plan::settings::Settings;
 use crate::wall::bound::clip::Clipping;
 use crate::wall::bound::quantile::Quantile;
@@ -95,6 +95,12 @@ fn describe(
         None if plan.probes > 0 => writeln!(f, "curvature: probed by the last {} steps", plan.probes)?,
         None if plan.trace_regression => writeln!(f, "curvature: read off the gradients")?,
         None => writeln!(f, "curvature: none")?,
+    }
+    match &plan.octaves {
+        Some(OctavePlan { numbers, noise_multiplier, .. }) => {
+            writeln!(f, "octaves: of {numbers} numbers, noise multiplier {noise_multiplier}")?;
+        }
+        None => writeln!(f, "octaves: none")?,
     }
     writeln!(f, "gradients: {:?}", plan.gradients)?;
     writeln!(f, "features: {}", if plan.whitened { "whitened" } else { "as they are" })?;

@@ -415,3 +415,16 @@ fn neighbours_that_are_summed_in_different_ways_are_no_farther_apart_than_is_cha
     let charged = NORM * (1.0 + charge(sigma, 5)) / step;
     assert!(apart <= charged, "{apart} steps, charged {charged}");
 }
+
+/// Sums that another program forms keep to the lower of both limits of what may be summed in tiles.
+#[test]
+fn another_programs_sums_have_no_higher_limit() {
+    let program = gradient(&records(false), [0, 0]);
+    let own = Grid::most_in_tiles(&program);
+    let mut grid = grid(2, 1.0, false).unwrap();
+    for (before, after) in [(10, 10), (u64::MAX, own)] {
+        grid.limit_tiles_to(before);
+        grid.take_over(&program);
+        assert_eq!(grid.most_in_tiles, after);
+    }
+}

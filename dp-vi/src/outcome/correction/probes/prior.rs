@@ -1,5 +1,6 @@
 //! A normal in the place of a prior.
 
+use crate::objective::coordinates::Coordinates;
 use crate::outcome::correction::linear_algebra::{compose, eigen, square, symmetrised};
 use crate::outcome::correction::noise_aware::Evidence;
 use nalgebra::{DMatrix, DVector, DVectorView};
@@ -8,10 +9,14 @@ use nalgebra::{DMatrix, DVector, DVectorView};
 /// draws.
 const FLAT: f64 = 0.5;
 
+/// How wide flat priors are taken to be, in units of what one record leaves open.
+const FLAT_UNITS: f64 = 100.0;
+
 /// What is known of the prior of one element of the frontier.
 #[derive(Clone, Debug)]
 pub(crate) struct ElementPrior {
     draws: Option<Vec<f64>>,
+    is_real: bool,
     /// That of the normal of which as many are as near to the median.
     pub(super) deviation: f64,
 }
@@ -22,7 +27,41 @@ impl ElementPrior {
     pub(crate) fn new(draws: Option<Vec<f64>>, is_real: bool) -> Self {
         let found = draws.as_ref().map(|draws| spread(draws).1).filter(|x| *x > 0.0 && x.is_finite());
         let deviation = found.unwrap_or(if is_real { 1e3 } else { 3.0 });
-        Self { draws: draws.filter(|_| found.is_some()), deviation }
+        Self { draws: draws.filter(|_| found.is_some()), is_real, deviation }
+    }
+}
+
+impl ElementPrior {
+    /// The priors of coordinates, from those of the values. Values whose prior cannot be drawn from are taken to be
+    /// independent of the others.
+    pub(crate) fn of_coordinates(priors: &[Self], coordinates: &Coordinates) -> Vec<Self> {
+        // A flat prior has no units of its own.
+        let wide = |(prior, unit): (&Self, f64)| match prior.draws {
+            None if prior.is_real => FLAT_UNITS * unit,
+            _ => prior.deviation,
+        };
+        let deviations: Vec<f64> = priors.iter().zip(coordinates.units()).map(wide).collect();
+        let spreads = coordinates.spread_inward(&deviations);
+        let number = priors.iter().filter_map(|prior| prior.draws.as_ref().map(Vec::len)).min().unwrap_or(0);
+        let inside: Vec<Vec<f64>> = (0..number)
+            .map(|draw| {
+                let value = |(prior, centre): (&Self, &f64)| {
+                    prior.draws.as_ref().map_or(*centre, |draws| draws[draw])
+                };
+                coordinates.inward(&priors.iter().zip(coordinates.centre()).map(value).collect::<Vec<_>>())
+            })
+            .collect();
+        let element = |(j, (deviation, parts)): (usize, &(f64, Vec<bool>))| {
+            let known = parts.iter().zip(priors).all(|(is_part, prior)| !is_part || prior.draws.is_some());
+            let draws = known.then(|| inside.iter().map(|values| values[j]).collect::<Vec<f64>>());
+            let draws = draws.filter(|draws| {
+                let spread = spread(draws).1;
+                spread > 0.0 && spread.is_finite()
+            });
+            let deviation = draws.as_ref().map_or(*deviation, |draws| spread(draws).1);
+            Self { draws, is_real: true, deviation }
+        };
+        spreads.iter().enumerate().map(element).collect()
     }
 }
 

@@ -133,18 +133,20 @@ fn the_norm_moves_towards_the_quantile() {
 #[test]
 fn the_quantile_follows_from_noise_and_records() {
     // σ = 64 and 300 steps on 3,300 records: s = 64/(3300 √300) = 1.1197e-3.
-    let of = |sigma: f64, records: f64, elements| Quantile::suited_to((sigma, 1.0, 300), records, elements);
+    let suited =
+        |sigma: f64, records: f64, elements| Quantile::suited_to((sigma, 1.0, 300), records, elements);
+    let of = |sigma, records, elements| suited(sigma, records, elements).quantile;
     let usual = of(64.0, 3_300.0, 12);
     assert!((1.0 - usual.target - 0.033_592).abs() < 1e-6, "{usual:?}");
     // rate = 0.033592/(8 (5 · 64/3300)²)
     assert!((usual.rate - 0.446_55).abs() < 1e-4, "{usual:?}");
     // Half of the records at each step, with half of the noise multiplier, are the same.
-    assert_eq!(Quantile::suited_to((32.0, 0.5, 300), 3_300.0, 12), usual);
+    assert_eq!(Quantile::suited_to((32.0, 0.5, 300), 3_300.0, 12).quantile, usual);
     // With many records it is found at once, and a step moves it by a factor of e.
     let many = of(64.0, 1e6, 12);
     assert!((many.target, many.rate > 100.0) == (0.999, true), "{many:?}");
     let mut rule = Adaptive::new(Quantile::default(), ClipNorm::new(1.0, 2).unwrap(), 2, 1.0).unwrap();
-    rule.expect(1e6, Some(many));
+    rule.expect(1e6, Some(Suited { quantile: many, margin: 1.0 }));
     rule.follow(-5e5).unwrap();
     assert!((rule.clip().norm() - 1.0_f64.exp()).abs() < 1e-12);
     assert!(of(64.0, 10.0, 12).target == 0.7 && of(64.0, -5.0, 12).target == 0.7);
@@ -178,15 +180,60 @@ fn a_norm_that_is_bounded_stays_below() {
 fn a_norm_goes_on_where_it_was() {
     let adaptive = || Adaptive::new(Quantile::default(), ClipNorm::new(1.0, 2).unwrap(), 2, 1.0).unwrap();
     let mut first = adaptive();
-    first.expect(250.0, Some(Quantile { target: 0.97, rate: 0.4 }));
+    first.expect(250.0, Some(Suited { quantile: Quantile { target: 0.97, rate: 0.4 }, margin: 1.5 }));
     first.follow(-30.0).unwrap();
     let mut second = adaptive();
     second.go_on(first.state()).unwrap();
     first.follow(50.0).unwrap();
     second.follow(50.0).unwrap();
     assert_eq!(first.state(), second.state());
-    for bad in [[0.0, 10.0, 0.9, 0.2], [1.0, 0.0, 0.9, 0.2], [1.0, f64::NAN, 0.9, 0.2], [1.0, 10.0, 1.0, 0.2]]
-    {
+    for bad in [
+        [0.0, 10.0, 0.9, 0.2, 1.0, 1e9],
+        [1.0, 0.0, 0.9, 0.2, 1.0, 1e9],
+        [1.0, f64::NAN, 0.9, 0.2, 1.0, 1e9],
+        [1.0, 10.0, 1.0, 0.2, 1.0, 1e9],
+        [1.0, 10.0, 0.9, 0.2, 0.9, 1e9],
+        [1.0, 10.0, 0.9, 0.2, 1.0, f64::NAN],
+    ] {
         assert!(adaptive().go_on(bad).is_err(), "{bad:?}");
     }
+}
+
+/// With `κ` the norm that is counted below is the quantile, and the one that is clipped to lies above it: by an
+/// exponential tail, so that `4 s √D` of the norms are clipped in the end.
+#[test]
+fn a_norm_keeps_its_margin_above_the_quantile() {
+    // s = 1.1197e-3 as above: m = 0.033592 and 4 s √12 = 0.015515, ln(m/0.015515)/ln(1/m) = 0.77249/3.39345.
+    let suited = Quantile::suited_to((64.0, 1.0, 300), 3_300.0, 12);
+    assert!((suited.margin - 1.227_64).abs() < 1e-4, "{suited:?}");
+    // m^κ of an exponential tail.
+    let clipped = (1.0 - suited.quantile.target).powf(suited.margin);
+    assert!((clipped - 0.015_515).abs() < 1e-6, "{clipped}");
+    // Where more than the quantile leaves may be clipped there is none.
+    assert_eq!(Quantile::suited_to((64.0, 1.0, 300), 1e5, 40_000).margin, 1.0);
+    let mut rule = Adaptive::new(Quantile::default(), ClipNorm::new(2.0, 2).unwrap(), 2, 4.0).unwrap();
+    rule.expect(4.0, Some(Suited { margin: 2.0, ..suited }));
+    rule.begin();
+    let (squares, mut weights) = ([0.81, 1.21, 3.61, 16.0], [0.0; 4]);
+    rule.weigh(&squares, &mut weights);
+    assert_eq!((rule.quantile(), *rule.below.get_mut()), (1.0, 1));
+    assert_eq!(weights[..3], [1.0; 3]);
+    assert!((weights[3] - 0.5_f64).abs() < 1e-7, "{weights:?}");
+}
+
+/// A norm that is held goes no further up.
+#[test]
+fn a_norm_that_is_held_grows_no_more() {
+    let first = ClipNorm::new(3.0, 2).unwrap();
+    let mut rule = Adaptive::new(Quantile { target: 0.9, rate: 1.0 }, first, 2, 1.0).unwrap();
+    rule.margin = 1.5;
+    rule.hold(2.0);
+    for _ in 0..5 {
+        rule.follow(-0.5).unwrap();
+    }
+    assert_eq!(rule.clip().norm(), 6.0);
+    let mut again = Adaptive::new(Quantile::default(), first, 2, 1.0).unwrap();
+    again.go_on(rule.state()).unwrap();
+    again.follow(-0.5).unwrap();
+    assert_eq!(again.clip().norm(), 6.0);
 }

@@ -1,0 +1,439 @@
+//! A first fit to made-up records, which says where values lie and in which units.
+
+use crate::error::Result;
+use crate::guides::AutoNormal;
+use crate::objective::coordinates::Coordinates;
+use crate::objective::draws::DrawScheme;
+use crate::objective::gradients::Gradients;
+use crate::objective::programs::{Objective, Options};
+use crate::objective::traced::Traced;
+use crate::objective::weights::RecordWeights;
+use crate::outcome::convergence::converge;
+use crate::outcome::correction::hessian::Hessian;
+use crate::outcome::correction::linear_algebra::{cholesky_factor, eigen, square, symmetrised};
+use crate::outcome::simulation::Simulation;
+use crate::run::training::locations;
+use crate::wall::octaves::{OCTAVES, edge, octave, stretches};
+use crate::wall::sensitive::Sensitive;
+use dp_sampler::rand_core::Rng;
+use dp_sampler::{Purpose, Seed};
+use nalgebra::{DMatrix, DVector};
+use ndarray::{ArrayD, IxDyn};
+use ppl_core::records::ColumnType;
+use ppl_core::{Column, Graph, Model, Records, Schema, SiteKind};
+use std::collections::BTreeMap;
+
+/// Records that are made up: enough for means and spreads to within a tenth, with numbers that are spread
+/// evenly.
+const MADE_UP: usize = 256;
+
+/// Standard deviations of the noise that a count must have to be one. Of a hundred bins without a record one
+/// has as many in one of 300 releases, and of all stretches of them in one of 50.
+const COUNTS: f64 = 4.0;
+
+/// Eigenvalues of the curvature below this share of the largest, in units in which its diagonal is one, are
+/// taken to be that: an octave does not tell numbers in it from a constant by more. Of a number that is anywhere
+/// in an octave the square of the mean is .982 of the mean square.
+const LEAST: f64 = 0.02;
+
+/// How much longer or shorter than values coordinates have to be to be of use.
+const ORDER_ONE: f64 = 2.0;
+
+/// How the numbers of a column are made up.
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    /// Anywhere in their octaves.
+    Real,
+    /// Integers in their octaves; of the last octave in this share, from the end that is nearer to zero.
+    Whole(f64),
+}
+
+/// From the most to the least that a model may take: integers are what indices and counts are, and those above
+/// the largest there is are in the upper part of an octave.
+const KINDS: [Kind; 6] =
+    [Kind::Real, Kind::Whole(1.0), Kind::Whole(0.5), Kind::Whole(0.25), Kind::Whole(0.125), Kind::Whole(0.0)];
+
+/// A column of which is known in which octaves its numbers lie.
+struct Known<'a> {
+    name: &'a str,
+    shape: Vec<usize>,
+    column_type: ColumnType,
+    /// For each number of a record, its quantiles, shuffled: the ends of octaves, and places in them from 0 to 1.
+    places: Vec<Vec<(f64, f64)>>,
+}
+
+impl Known<'_> {
+    fn column(&self, kind: Kind) -> Result<Column> {
+        let last = self.places.iter().flatten().map(|(from, _)| from.abs()).fold(0.0, f64::max);
+        let number = |(from, place): (f64, f64)| match kind {
+            Kind::Real => from * (1.0 + place),
+            Kind::Whole(share) if from.abs() == last => (from * (1.0 + share * place)).trunc(),
+            // An octave does not hold its end.
+            Kind::Whole(_) => (from * (1.0 + place.min(1.0 - f64::EPSILON))).trunc(),
+        };
+        let shape: Vec<usize> = std::iter::once(MADE_UP).chain(self.shape.iter().copied()).collect();
+        let rows = (0..MADE_UP).flat_map(|record| self.places.iter().map(move |places| places[record]));
+        let values: Vec<f64> = rows.map(number).collect();
+        let told = |error: ndarray::ShapeError| ppl_core::Error::Records(error.to_string());
+        let array = ArrayD::from_shape_vec(IxDyn(&shape), values).map_err(told)?;
+        Ok(match self.column_type.is_integer() {
+            true => Column::from(array.mapv(|x| x as i64)),
+            false => Column::from(array),
+        })
+    }
+}
+
+/// How many records have a number in each octave, as far as a histogram with noise shows: bins that stand out, and
+/// where most records are in none of them the stretch of neighbouring ones that does, evenly. `None` where none does.
+///
+/// A bin that is nothing but noise may say that numbers are a million times as large as they are, so none is
+/// taken on a guess.
+fn counts(histogram: &[f64; OCTAVES], noise: f64, records: f64) -> Option<Vec<f64>> {
+    let stands_out = |&count: &f64| if count >= COUNTS * noise { count } else { 0.0 };
+    let mut counts: Vec<f64> = histogram.iter().map(stands_out).collect();
+    if counts.iter().sum::<f64>() < 0.5 * records {
+        let open = |stretch: Vec<usize>| {
+            let bins: Vec<usize> = stretch.into_iter().filter(|&bin| counts[bin] == 0.0).collect();
+            let sum = bins.iter().map(|&bin| histogram[bin]).sum::<f64>();
+            (sum / (noise * (bins.len().max(1) as f64).sqrt()), sum, bins)
+        };
+        let best = stretches().map(open).max_by(|a, b| a.0.total_cmp(&b.0));
+        if let Some((_, sum, bins)) = best.filter(|(height, ..)| *height >= COUNTS) {
+            bins.iter().for_each(|&bin| counts[bin] = sum / bins.len() as f64);
+        }
+    }
+    if counts.iter().all(|count| *count == 0.0) {
+        return None;
+    }
+    if counts.iter().skip(1).all(|count| *count == 0.0) {
+        // A number that is always zero would say nothing of what it is multiplied with. As many records as the noise may
+        // hide have another one, and where zeros are common that is often a one.
+        counts[octave(1.0)] = COUNTS * noise;
+    }
+    Some(counts)
+}
+
+/// Evenly spread quantiles of a histogram, in a random order.
+fn places(counts: &[f64], random: &mut impl Rng) -> Vec<(f64, f64)> {
+    let total: f64 = counts.iter().sum();
+    let mut places = Vec::with_capacity(MADE_UP);
+    let (mut bin, mut below) = (0, 0.0);
+    for number in 0..MADE_UP {
+        let wanted = (number as f64 + 0.5) / MADE_UP as f64 * total;
+        while bin + 1 < OCTAVES && below + counts[bin] < wanted {
+            below += counts[bin];
+            bin += 1;
+        }
+        let place = if counts[bin] > 0.0 { (wanted - below) / counts[bin] } else { 0.0 };
+        places.push((edge(bin), place.clamp(0.0, 1.0)));
+    }
+    for last in (1..MADE_UP).rev() {
+        places.swap(last, (random.next_u64() % (last as u64 + 1)) as usize);
+    }
+    places
+}
+
+/// Records whose numbers lie in the octaves that were released, column by column, and fit the model; `None` where
+/// none do.
+fn made_up(
+    model: &dyn Model,
+    schema: &Schema,
+    columns: &[String],
+    (histograms, noise, number): (&[[f64; OCTAVES]], f64, f64),
+) -> Result<Option<Sensitive<Records>>> {
+    // Where no number of records is known, what the histograms say together.
+    let total = |histogram: &[f64; OCTAVES]| histogram.iter().sum::<f64>();
+    let number = match number > 0.0 {
+        true => number,
+        false => histograms.iter().map(total).sum::<f64>() / histograms.len().max(1) as f64,
+    };
+    let mut random = Seed::for_tests(0).streams(Purpose::Custom("made-up records")).at(0);
+    let mut histograms = histograms.iter();
+    let mut known = Vec::new();
+    for name in columns {
+        let (_, shape) = schema.find(name)?;
+        let own = histograms.by_ref().take(shape.elements());
+        let counts: Option<Vec<_>> = own.map(|histogram| counts(histogram, noise, number)).collect();
+        let Some(counts) = counts else { return Ok(None) };
+        let places = counts.iter().map(|counts| places(counts, &mut random)).collect();
+        let (shape, column_type) = (shape.dims().to_vec(), schema.column_type(name)?);
+        known.push(Known { name, shape, column_type, places });
+    }
+    // The model may ask what other columns there are.
+    for (name, shape) in schema.columns().filter(|(name, _)| !columns.iter().any(|read| read == name)) {
+        let places = vec![vec![(0.0, 0.0); MADE_UP]; shape.elements()];
+        known.push(Known {
+            name,
+            shape: shape.dims().to_vec(),
+            column_type: schema.column_type(name)?,
+            places,
+        });
+    }
+    let records = |kinds: &[Kind]| -> Result<Records> {
+        let mut columns = Vec::new();
+        for (known, &kind) in known.iter().zip(kinds) {
+            columns.push((known.name, known.column(kind)?));
+        }
+        Ok(Records::from_columns(columns)?)
+    };
+    let mut kinds = vec![Kind::Whole(0.0); known.len()];
+    let first = records(&kinds)?;
+    let graph = Graph::new();
+    let schema = first.schema().clone();
+    let traced = Traced::new(model, &graph, &schema)?;
+    let fits = |records: Records| {
+        let records = Sensitive::new(records);
+        records.check_fit(&traced.trace, &graph).is_ok().then_some(records)
+    };
+    if fits(first).is_none() {
+        return Ok(None);
+    }
+    for column in 0..kinds.len() {
+        for kind in KINDS {
+            kinds[column] = kind;
+            if !(known[column].column_type.is_integer() && matches!(kind, Kind::Real))
+                && fits(records(&kinds)?).is_some()
+            {
+                break;
+            }
+        }
+    }
+    Ok(fits(records(&kinds)?))
+}
+
+/// Coordinates in which the model's values are of order one, from where the numbers of the columns lie:
+///
+/// ```text
+/// made-up records x'_1 … x'_K       numbers where the releases say that they are, columns independent of each other
+/// c    the mean of a normal fitted to them
+/// W Wᵀ = (H/K + P)⁻¹                H the likelihood's curvature at c, P the prior's: what one record leaves open
+/// ```
+///
+/// `None` where nothing follows: the model takes no such records, or the fit does not end at a maximum.
+pub(super) fn coordinates(
+    model: &dyn Model,
+    schema: &Schema,
+    initial: &BTreeMap<String, ArrayD<f64>>,
+    columns: &[String],
+    released: (&[[f64; OCTAVES]], f64, f64),
+) -> Result<Option<Coordinates>> {
+    let Some(records) = made_up(model, schema, columns, released)? else { return Ok(None) };
+    let options = Options {
+        draws: DrawScheme::Antithetic,
+        weights: &RecordWeights::None,
+        gradients: Gradients::Aligned,
+        stated_records: 1.0,
+        clip_norm: 1.0,
+        residual_bound: 1.0,
+        per_site: false,
+        curvature: None,
+        by_scores: false,
+        trace: false,
+        initial: initial.clone(),
+        coordinates: None,
+    };
+    let guide = AutoNormal::new();
+    let Objective { estimator, .. } =
+        Objective::new(model, &guide, records.schema(), &options, &|_, _| Ok(()))?;
+    let shared = &estimator.shared;
+    let seed = Seed::for_tests(0);
+    // Where the density is not finite anywhere that is tried, or the posterior improper, nothing follows.
+    let found = match converge(model, &guide, Some(&records), shared, &seed, None) {
+        Ok(Some((found, convergence))) if convergence.converged => found,
+        _ => return Ok(None),
+    };
+    let at = locations(&shared.marginals(&guide, &found), &Simulation::of(shared, &found));
+    let mut hessian = Hessian::new(model, records.schema())?;
+    let touched: Vec<bool> = estimator.ranges().iter().map(Option::is_some).collect();
+    let latent = shared.sites.iter().zip(&touched).filter(|(site, _)| site.kind != SiteKind::Param);
+    let elements: Vec<bool> = latent.flat_map(|(site, touched)| vec![*touched; site.elements()]).collect();
+    let prior = square(&hessian.at(&at, None)?, elements.len());
+    let all = square(&hessian.at(&at, Some(&records))?, elements.len());
+    let precision = symmetrised(&((all - &prior) / MADE_UP as f64 + prior));
+    let kept: Vec<usize> = (0..elements.len()).filter(|&j| elements[j]).collect();
+    let precision = DMatrix::from_fn(kept.len(), kept.len(), |j, k| precision[(kept[j], kept[k])]);
+    let factor = factor(&precision, if is_bernoulli(model, records.schema())? { 0.5 } else { 1.0 });
+    let sites: Vec<(String, usize)> = shared
+        .sites
+        .iter()
+        .zip(&touched)
+        .filter(|(site, touched)| **touched && site.kind != SiteKind::Param)
+        .map(|(site, _)| (site.name.clone(), site.elements()))
+        .collect();
+    let centre = shared.sites.iter().zip(&touched).zip(at).filter(|((_, touched), _)| **touched);
+    let centre: Vec<f64> = centre.flat_map(|(_, at)| at).collect();
+    let sound = centre.iter().all(|x| x.is_finite()) && centre.len() == kept.len();
+    let factor = factor.filter(|factor| sound && !is_of_order_one(factor));
+    Ok(factor.map(|factor| Coordinates::new(&sites, DVector::from_vec(centre), factor)))
+}
+
+/// Whether coordinates are in no direction more than [`ORDER_ONE`] times as long or as short as values: the model's own
+/// units do then, which the run's other constants were measured in. A first fit does not know how well features
+/// will explain an outcome, and where they leave a hundredth of its variance its units are ten times too long.
+fn is_of_order_one(factor: &DMatrix<f64>) -> bool {
+    let squares = eigen(factor * factor.transpose()).map(|found| found.eigenvalues);
+    squares.is_some_and(|squares| {
+        let (least, most) = (squares.min().max(0.0).sqrt(), squares.max().sqrt());
+        least >= ORDER_ONE.recip() && most <= ORDER_ONE
+    })
+}
+
+/// Of a Bernoulli outcome the curvature is a quarter of what features say, and clip norms are for these.
+fn is_bernoulli(model: &dyn Model, schema: &Schema) -> Result<bool> {
+    let graph = Graph::new();
+    let traced = Traced::new(model, &graph, schema)?;
+    Ok(traced.linear()?.is_some_and(|term| term.softplus.is_some()) && traced.is_bernoulli())
+}
+
+/// The lower factor of the inverse, times a scale, of a matrix that need not be positive definite: in units in
+/// which its diagonal is one, small and negative eigenvalues are raised.
+fn factor(precision: &DMatrix<f64>, scale: f64) -> Option<DMatrix<f64>> {
+    let n = precision.nrows();
+    let units: Vec<f64> = precision
+        .diagonal()
+        .iter()
+        .map(|&own| if own > 0.0 && own.is_finite() { own.sqrt().recip() } else { 1.0 })
+        .collect();
+    let correlations = eigen(DMatrix::from_fn(n, n, |j, k| precision[(j, k)] * units[j] * units[k]))?;
+    let least = LEAST * correlations.eigenvalues.max().max(1.0);
+    let inverse = correlations.eigenvalues.map(|value| value.max(least).recip());
+    let vectors = &correlations.eigenvectors;
+    let covariance = vectors * DMatrix::from_diagonal(&inverse) * vectors.transpose();
+    let covariance = DMatrix::from_fn(n, n, |j, k| covariance[(j, k)] * units[j] * units[k]);
+    cholesky_factor(symmetrised(&covariance)).map(|factor| factor * scale)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dp_sampler::{GaussianNoise, NoiseSource};
+    use ppl_core::Ctx;
+    use ppl_distributions::{HalfNormal, Normal, Poisson};
+
+    /// A histogram of numbers with noise of this deviation.
+    fn histogram(numbers: impl Iterator<Item = f64>, noise: f64, seed: u64) -> [f64; OCTAVES] {
+        let mut histogram = [0.0; OCTAVES];
+        GaussianNoise::with_purpose(&Seed::for_tests(seed), Purpose::Custom("test")).fill(0, &mut histogram);
+        histogram.iter_mut().for_each(|count| *count *= noise);
+        numbers.for_each(|number| histogram[octave(number)] += 1.0);
+        histogram
+    }
+
+    #[test]
+    fn noise_is_not_taken_for_numbers() {
+        for seed in 0..20 {
+            assert!(counts(&histogram(std::iter::empty(), 10.0, seed), 10.0, 1_000.0).is_none());
+            let found =
+                counts(&histogram((0..1_000).map(|i| 64.0 + f64::from(i % 60)), 10.0, seed), 10.0, 1_000.0);
+            let found = found.unwrap();
+            let others: f64 =
+                found.iter().enumerate().filter(|(bin, _)| *bin != octave(64.0)).map(|(_, x)| x).sum();
+            assert!((found[octave(64.0)] - 1_000.0).abs() < 50.0 && others == 0.0);
+        }
+    }
+
+    /// Normal numbers are in no octave often enough, but in several together they are.
+    #[test]
+    fn numbers_in_many_octaves_are_found_in_a_stretch_of_them() {
+        let mut normals = vec![0.0; 400];
+        GaussianNoise::with_purpose(&Seed::for_tests(1), Purpose::Custom("numbers")).fill(0, &mut normals);
+        let (mut stretches, mut wrong) = (0, 0);
+        for seed in 0..20 {
+            let noisy = histogram(normals.iter().map(|z| 100.0 * z), 22.0, seed);
+            let Some(found) = counts(&noisy, 22.0, 400.0) else { continue };
+            stretches += 1;
+            let far = |bin: usize| edge(bin).abs() > 1_024.0 || edge(bin).abs() < 4.0;
+            wrong += usize::from((0..OCTAVES).any(|bin| found[bin] > 0.0 && far(bin)));
+        }
+        assert!(stretches >= 15 && wrong == 0, "{stretches} {wrong}");
+    }
+
+    #[test]
+    fn zeros_alone_get_ones() {
+        let found = counts(&histogram(std::iter::repeat_n(0.0, 1_000), 10.0, 1), 10.0, 1_000.0).unwrap();
+        assert!(found[0] > 900.0 && found[octave(1.0)] == 40.0);
+    }
+
+    fn regression(ctx: &mut Ctx<'_>) -> ppl_core::Result<()> {
+        let intercept = ctx.sample("intercept", Normal::new(0.0, 1_000.0))?;
+        let slope = ctx.sample("slope", Normal::new(0.0, 1_000.0))?;
+        let sigma = ctx.sample("sigma", HalfNormal::new(1_000.0))?;
+        ctx.each_record(|ctx, record| {
+            let mean = intercept + slope * record.get("x")?;
+            ctx.observe("y", Normal::new(mean, sigma), record.get("y")?)
+        })
+    }
+
+    fn found(model: &dyn Model, columns: &[(&str, Vec<f64>)]) -> Option<Coordinates> {
+        let histograms: Vec<_> =
+            columns.iter().map(|(_, numbers)| histogram(numbers.iter().copied(), 5.0, 1)).collect();
+        let names: Vec<String> = columns.iter().map(|(name, _)| (*name).to_owned()).collect();
+        let schema =
+            Schema::new(names.iter().map(|name| (name.clone(), ndarray::arr0(0.0).shape().to_vec())))
+                .unwrap();
+        let released = (histograms.as_slice(), 5.0, columns[0].1.len() as f64);
+        coordinates(model, &schema, &BTreeMap::new(), &names, released).unwrap()
+    }
+
+    /// A score of 64 to 128 against a feature of 1,024 to 2,048: the intercept's unit is that of the score, the
+    /// slope's is smaller by what the feature varies, and the centre is where the mean is right.
+    #[test]
+    fn coordinates_follow_the_units_of_the_columns() {
+        let columns = [
+            ("x", (0..2_000).map(|i| 1_024.0 + f64::from(i % 1_000)).collect::<Vec<f64>>()),
+            ("y", (0..2_000).map(|i| 64.0 + f64::from(i % 61)).collect()),
+        ];
+        let all = found(&regression, &columns).unwrap();
+        let names: Vec<&str> = all.sites().map(|(name, _)| name).collect();
+        assert_eq!(names, ["intercept", "slope", "sigma"]);
+        let centre = all.centre();
+        let mean = centre[0] + centre[1] * 1_536.0;
+        assert!((mean - 96.0).abs() < 4.0, "{centre:?}");
+        // A uniform octave from 64 has the deviation 18.5.
+        assert!((centre[2].exp() / 18.5 - 1.0).abs() < 0.1, "{centre:?}");
+        // Moving along a coordinate by one changes means by as much as a residual varies.
+        for (j, row) in [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]].iter().enumerate() {
+            let to = all.values(row);
+            let moved = (0..1_000).map(|i| {
+                let x = 1_024.0 + f64::from(i);
+                (to[0] - centre[0] + (to[1] - centre[1]) * x).powi(2)
+            });
+            let moved = (moved.sum::<f64>() / 1_000.0).sqrt();
+            assert!(moved > 0.3 * 18.5 && moved < 1.5 * 18.5, "{j}: {moved}");
+        }
+    }
+
+    /// Counts are made up as whole numbers, for the model takes no others.
+    #[test]
+    fn counts_are_made_up_as_whole_numbers() {
+        let counts = |ctx: &mut Ctx<'_>| -> ppl_core::Result<()> {
+            let rate = ctx.sample("log rate", Normal::new(0.0, 10.0))?;
+            let slope = ctx.sample("slope", Normal::new(0.0, 10.0))?;
+            ctx.each_record(|ctx, record| {
+                let log_rate = rate + slope * record.get("x")?;
+                ctx.observe("y", Poisson::new(log_rate.exp()), record.get("y")?)
+            })
+        };
+        let columns = [
+            ("x", (0..1_000).map(|i| 0.01 * f64::from(i % 2)).collect::<Vec<f64>>()),
+            ("y", (0..1_000).map(|i| f64::from(i % 7)).collect()),
+        ];
+        let all = found(&counts, &columns).unwrap();
+        assert!((all.centre()[0] - 1.1).abs() < 0.3, "{:?}", all.centre());
+        // One record says of a log rate what its mean is worth, and next to nothing of the slope: its prior's 10 is left.
+        let units = all.units();
+        assert!(
+            (units[0] * 3.2_f64.sqrt() - 1.0).abs() < 0.1 && (9.5..10.0).contains(&units[1]),
+            "{units:?}"
+        );
+    }
+
+    /// Where values are of order one, and where no column shows, the model's own units stay.
+    #[test]
+    fn units_that_do_are_kept() {
+        let even = |scale: f64| (0..2_000).map(|i| scale * (f64::from(i % 40) - 19.5)).collect::<Vec<f64>>();
+        assert!(found(&regression, &[("x", even(0.08)), ("y", even(0.09))]).is_none());
+        assert!(found(&regression, &[("x", even(80.0)), ("y", even(0.09))]).is_some());
+        assert!(found(&regression, &[("x", vec![]), ("y", vec![])]).is_none());
+    }
+}
