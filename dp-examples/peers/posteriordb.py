@@ -12,7 +12,8 @@ are the reference there, and their own error against reference draws is printed 
 --numpyro names a Python with numpyro: its stochastic variational inference with the same guide, untuned, is then beside
 (posteriordb_numpyro.py). --epsilon fits with privacy, --runs times: then the columns are the error, the ratio of deviations,
 the root mean square of (mean - draw of the truth) over the stated deviation, and the share of draws that 90 % intervals hold;
-the truth is the reference draws, or our fit without privacy. --rough-fit makes these fits in coordinates (DpVi::rough_fit). Without --checkout nothing is run, and that is said. Needs numpy.
+the truth is the reference draws, or our fit without privacy. --rough-fit makes these fits in
+coordinates (DpVi::rough_fit). Without --checkout nothing is run, and that is said. Needs numpy.
 """
 import argparse
 import json

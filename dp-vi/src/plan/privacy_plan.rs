@@ -29,7 +29,8 @@ pub struct CurvaturePlan {
     /// curvature.
     pub with_scores: bool,
     /// Whether a record's part is the product of its score with itself, as of likelihoods that are not
-    /// recognised as a generalised linear term of bounded slope. Then `K` is the square of the norm that `C` follows at the end of the run, and `clip_norm` that of the
+    /// recognised as a generalised linear term of bounded slope. Then `K` is the square of the norm that
+    /// `C` follows at the end of the run, and `clip_norm` that of the
     /// first.
     pub by_scores: bool,
     /// The release during the run that steps limited by the noise are turned by, beside the one at its end.

@@ -306,7 +306,8 @@ impl<M, G, S> DpVi<M, G, S> {
         self
     }
 
-    /// Says that the features of a generalised linear term were whitened: that in the coordinates of the latent values
+    /// Says that the features of a generalised linear term were whitened: that in the coordinates of the
+    /// latent values
     /// the records' features vary about equally in all directions, as far as is known.
     ///
     /// [Steps limited by the noise](Self::noise_limited_steps) are then equally long in all directions, and no curvature is
@@ -321,12 +322,16 @@ impl<M, G, S> DpVi<M, G, S> {
         self
     }
 
-    /// Whether a first fit to made-up records may say where values lie and in which units: no, unless this says yes.
+    /// Whether a first fit to made-up records may say where values lie and in which units: no, unless this
+    /// says yes.
     ///
-    /// Steps have a length and clip norms a size, so that a private run finds values of order one, and next to nothing of
+    /// Steps have a length and clip norms a size, so that a private run finds values of order one, and next
+    /// to nothing of
     /// a slope that belongs to a column of thousands. Before the run it is therefore released how many records have a
-    /// number in each octave (1 to 2, 2 to 4, …, of either sign), column by column, with noise, for 10 % of the budget
-    /// ([`PrivacyPlan::octaves`](crate::PrivacyPlan::octaves)). From these histograms 256 records are made up, whose
+    /// number in each octave (1 to 2, 2 to 4, …, of either sign), column by column, with noise, for 10 % of
+    /// the budget
+    /// ([`PrivacyPlan::octaves`](crate::PrivacyPlan::octaves)). From these histograms 256 records are made
+    /// up, whose
     /// columns are independent of each other; the model is fitted to them without privacy; and the run looks for
     /// coordinates `v` of the unconstrained values `u`:
     ///
@@ -334,22 +339,30 @@ impl<M, G, S> DpVi<M, G, S> {
     /// u = c + W v        c: the mean of that fit,   W Wᵀ = (H/256 + P)⁻¹: what a single record leaves open
     /// ```
     ///
-    /// with `H` the curvature of the likelihood of the made-up records and `P` that of the prior. Noise, steps and probes have the size
+    /// with `H` the curvature of the likelihood of the made-up records and `P` that of the prior. Noise,
+    /// steps and probes have the size
     /// of a unit of `v`; the posterior is one of the model's values again. [`Fit::parameters`](crate::Fit::parameters) are the guide's, of
     /// coordinates.
     ///
-    /// There are no coordinates where the histograms show too little, the model takes no such records or the fit to them does not
+    /// There are no coordinates where the histograms show too little, the model takes no such records or
+    /// the fit to them does not
     /// converge, and none where they would be between half and twice as long as values in all directions. The model's own units stay
-    /// also beside a clip norm, clipping, weights of one's own, feature norms, a schedule, an optimiser, a private start or a diagonal
-    /// correction that is named, for those are for these units; with guides that are not [for coordinates](crate::guides::Guide::takes_coordinates), parameters
-    /// ([`Ctx::param`](ppl_core::Ctx::param)) or records' own latent values; with exchangeable parts; and with more than 32 values at the frontier
+    /// also beside a clip norm, clipping, weights of one's own, feature norms, a schedule, an optimiser, a
+    /// private start or a diagonal
+    /// correction that is named, for those are for these units; with guides that are not [for
+    /// coordinates](crate::guides::Guide::takes_coordinates), parameters
+    /// ([`Ctx::param`](ppl_core::Ctx::param)) or records' own latent values; with exchangeable parts; and
+    /// with more than 32 values at the frontier
     /// or 64 numbers of a record.
     ///
-    /// When to say yes: where columns come in their own units, as years, kilometres or test scores. Where they are already of order
-    /// one and centred, 10 % of the budget are better spent on steps. With fewer than some hundred records at ε = 1 the
+    /// When to say yes: where columns come in their own units, as years, kilometres or test scores. Where
+    /// they are already of order
+    /// one and centred, 10 % of the budget are better spent on steps. With fewer than some hundred records
+    /// at ε = 1 the
     /// histograms show little, and the fit may begin somewhere else than without.
     ///
-    /// A clip norm that follows the gradients then lies above the [quantile](crate::Quantile) that noisy counts can find, too.
+    /// A clip norm that follows the gradients then lies above the [quantile](crate::Quantile) that noisy
+    /// counts can find, too.
     #[must_use]
     pub fn rough_fit(mut self, rough_fit: bool) -> Self {
         self.settings.rough_fit = rough_fit;

@@ -223,7 +223,8 @@ impl<'r, G: Guide, S: Subsampler> Prepared<'r, '_, G, S> {
 
     /// Begins the run with a receipt for what is released once, and hands back what is left of the receipt.
     ///
-    /// What a checkpoint has `saved` is where coordinates are found in. A private start is chosen here, but not without `choosing`: for runs that are complete, where it does
+    /// What a checkpoint has `saved` is where coordinates are found in. A private start is chosen here, but
+    /// not without `choosing`: for runs that are complete, where it does
     /// not matter any more. Without a receipt no curvature will be released. With `converging`, a run that was
     /// planned to go on until it has converged is made here as a whole.
     pub(super) fn begin(

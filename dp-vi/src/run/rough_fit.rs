@@ -84,7 +84,8 @@ impl Known<'_> {
 }
 
 /// How many records have a number in each octave, as far as a histogram with noise shows: bins that stand out, and
-/// where most records are in none of them the stretch of neighbouring ones that does, evenly. `None` where none does.
+/// where most records are in none of them the stretch of neighbouring ones that does, evenly. `None` where
+/// none does.
 ///
 /// A bin that is nothing but noise may say that numbers are a million times as large as they are, so none is
 /// taken on a guess.
@@ -106,7 +107,8 @@ fn counts(histogram: &[f64; OCTAVES], noise: f64, records: f64) -> Option<Vec<f6
         return None;
     }
     if counts.iter().skip(1).all(|count| *count == 0.0) {
-        // A number that is always zero would say nothing of what it is multiplied with. As many records as the noise may
+        // A number that is always zero would say nothing of what it is multiplied with. As many records as
+        // the noise may
         // hide have another one, and where zeros are common that is often a one.
         counts[octave(1.0)] = COUNTS * noise;
     }
@@ -204,7 +206,8 @@ fn made_up(
 /// Coordinates in which the model's values are of order one, from where the numbers of the columns lie:
 ///
 /// ```text
-/// made-up records x'_1 … x'_K       numbers where the releases say that they are, columns independent of each other
+/// made-up records x'_1 … x'_K       numbers where the releases say that they are, columns independent of
+/// each other
 /// c    the mean of a normal fitted to them
 /// W Wᵀ = (H/K + P)⁻¹                H the likelihood's curvature at c, P the prior's: what one record leaves open
 /// ```
@@ -267,7 +270,8 @@ pub(super) fn coordinates(
     Ok(factor.map(|factor| Coordinates::new(&sites, DVector::from_vec(centre), factor)))
 }
 
-/// Whether coordinates are in no direction more than [`ORDER_ONE`] times as long or as short as values: the model's own
+/// Whether coordinates are in no direction more than [`ORDER_ONE`] times as long or as short as values: the
+/// model's own
 /// units do then, which the run's other constants were measured in. A first fit does not know how well features
 /// will explain an outcome, and where they leave a hundredth of its variance its units are ten times too long.
 fn is_of_order_one(factor: &DMatrix<f64>) -> bool {
@@ -420,7 +424,8 @@ mod tests {
         ];
         let all = found(&counts, &columns).unwrap();
         assert!((all.centre()[0] - 1.1).abs() < 0.3, "{:?}", all.centre());
-        // One record says of a log rate what its mean is worth, and next to nothing of the slope: its prior's 10 is left.
+        // One record says of a log rate what its mean is worth, and next to nothing of the slope: its
+        // prior's 10 is left.
         let units = all.units();
         assert!(
             (units[0] * 3.2_f64.sqrt() - 1.0).abs() < 0.1 && (9.5..10.0).contains(&units[1]),

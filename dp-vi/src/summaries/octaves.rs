@@ -71,7 +71,7 @@ mod tests {
     use dp_accountant::{Budget, Ledger};
     use ndarray::Array2;
 
-    /// Columns with more numbers than were paid for are refused, and nothing of them is told.
+    /// Columns with more numbers than were paid for are refused, and nothing is released.
     #[test]
     fn what_was_not_paid_for_is_not_released() {
         let x = Array2::from_shape_fn((500, 2), |(i, j)| 3.0 + (i + j) as f64 / 1e3);

@@ -94,7 +94,8 @@ pub(crate) fn deviations(matrix: &DMatrix<f64>) -> Vec<f64> {
 impl NoiseAware {
     /// A posterior of coordinates as one of the values `c + W v`: mean `c + W m`, covariance `W Σ Wᵀ`.
     ///
-    /// `prior_curvature` is that of the coordinates, row by row: where it is not positive definite, priors of coordinates
+    /// `prior_curvature` is that of the coordinates, row by row: where it is not positive definite, priors
+    /// of coordinates
     /// are taken to be independent.
     pub(crate) fn of_values(self, coordinates: &Coordinates, prior_curvature: &[f64]) -> Self {
         let n = self.mean.len();
@@ -236,7 +237,8 @@ mod tests {
         let shares = back.shares.clone().unwrap();
         assert_eq!(shares.without_noise, all.units());
         assert_eq!(shares.prior, [6.0, 10.0_f64.sqrt(), 541.0_f64.sqrt()]);
-        // Values with independent priors of 2, 1 and 10, whose coordinates are correlated: P = Wᵀ diag(2, 1, 10)⁻² W.
+        // Values with independent priors of 2, 1 and 10, whose coordinates are correlated: P = Wᵀ diag(2,
+        // 1, 10)⁻² W.
         let values = DMatrix::from_diagonal(&DVector::from_vec(vec![0.25, 1.0, 0.01]));
         let curvature = all.factor().transpose() * values * all.factor();
         let again = NoiseAware { shares: Some(shares), ..back }.of_values(&all, curvature.as_slice());

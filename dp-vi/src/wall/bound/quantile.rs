@@ -31,14 +31,19 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// C = quantile · κ,   κ = 1 + ln(m/(4 s √D))/ln(1/m)      at least 1
 /// ```
 ///
-/// *The factor `κ`*, with a [rough fit](crate::DpVi::rough_fit) and 1 without, is for what counts cannot tell. A quantile that noisy counts can find leaves `30 s` of the norms
+/// *The factor `κ`*, with a [rough fit](crate::DpVi::rough_fit) and 1 without, is for what counts cannot
+/// tell. A quantile that noisy counts can find leaves `30 s` of the norms
 /// above it, and where they were clipped to it the bias was many times the noise: of 434 records with three values
 /// at ε = 1 a quarter of the gradients was clipped, a residual deviation came out a seventh too small, 3.5 of its
-/// standard deviations, and 90 % intervals held .64. `4 s √D` of the norms are to be clipped in the end: by the reckoning of the second bound
-/// below the bias is then at most twice the noise of all elements together, and in regressions with normal residuals (of 1 to 20 features,
+/// standard deviations, and 90 % intervals held .64. `4 s √D` of the norms are to be clipped in the end: by
+/// the reckoning of the second bound
+/// below the bias is then at most twice the noise of all elements together, and in regressions with normal
+/// residuals (of 1 to 20 features,
 /// computed) it is .6 of what that allows for. Beyond the quantile norms are taken to have an exponential tail,
-/// `P(‖v‖ > κ x) = m^κ`; those of such regressions have a shorter one by a seventh of `κ`. The factor was chosen with
-/// that one regression in sight (with `2 s √D`, intervals held .91 and were 2.15 times as long as without privacy instead of 1.98; with
+/// `P(‖v‖ > κ x) = m^κ`; those of such regressions have a shorter one by a seventh of `κ`. The factor was
+/// chosen with
+/// that one regression in sight (with `2 s √D`, intervals held .91 and were 2.15 times as long as without
+/// privacy instead of 1.98; with
 /// `8 s √D`, .83), and by this reckoning.
 ///
 /// *The rate* keeps the walk of `ln C` that the noise of the counts causes to a standard deviation of 0.1 to
@@ -62,8 +67,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// chosen for.
 ///
 /// *Six* is what a norm that was named well can need. The first `C` is meant to be the root mean square of the norms. In a
-/// linear model of one feature a record's gradient is the product of residual and feature; if both are standard normal, its
-/// mean square is 1, and the .999 quantile of its size, the highest that the rule aims at, is 5.72. With more features the
+/// linear model of one feature a record's gradient is the product of residual and feature; if both are
+/// standard normal, its
+/// mean square is 1, and the .999 quantile of its size, the highest that the rule aims at, is 5.72. With
+/// more features the
 /// norms vary less.
 ///
 /// # Privacy
@@ -116,7 +123,8 @@ const DRIFT: f64 = 0.125;
 /// The largest norm that the rule may reach.
 const LARGEST: f64 = 1e50;
 
-/// The largest that a norm may become beside an optimiser whose steps grow with it, over its first: the .999 quantile of
+/// The largest that a norm may become beside an optimiser whose steps grow with it, over its first: the
+/// .999 quantile of
 /// `|z₁z₂|` for standard normals is 5.72.
 pub(crate) const MOST_GROWTH: f64 = 6.0;
 
@@ -224,7 +232,8 @@ impl Adaptive {
         self.most = self.most.min(times * self.clip.norm());
     }
 
-    /// What a run that is interrupted has to go on with: `C`, the expected batch, target and rate, `κ`, and the largest
+    /// What a run that is interrupted has to go on with: `C`, the expected batch, target and rate, `κ`, and
+    /// the largest
     /// norm.
     pub(crate) fn state(&self) -> [f64; 6] {
         let Self { clip, expected_batch, settings, margin, most, .. } = self;
