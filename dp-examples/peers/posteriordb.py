@@ -12,8 +12,8 @@ are the reference there, and their own error against reference draws is printed 
 --numpyro names a Python with numpyro: its stochastic variational inference with the same guide, untuned, is then beside
 (posteriordb_numpyro.py). --epsilon fits with privacy, --runs times: then the columns are the error, the ratio of deviations,
 the root mean square of (mean - draw of the truth) over the stated deviation, and the share of draws that 90 % intervals hold;
-the truth is the reference draws, or our fit without privacy. --rough-fit makes these fits in
-coordinates (DpVi::rough_fit). Without --checkout nothing is run, and that is said. Needs numpy.
+the truth is the reference draws, or our fit without privacy. --own-units makes these fits in the model's own units and not
+in coordinates (DpVi::rough_fit). Without --checkout nothing is run, and that is said. Needs numpy.
 """
 import argparse
 import json
@@ -82,7 +82,7 @@ def private(arguments, posterior, data, truth):
     errors, ratios, z, held = [], [], [], []
     for seed in range(arguments.runs):
         extra = ["--guide", arguments.guide, "--epsilon", str(arguments.epsilon), "--seed", str(seed)]
-        extra += ["--rough-fit"] if arguments.rough_fit else []
+        extra += ["--own-units"] if arguments.own_units else []
         found, wrong = run(arguments, posterior, data, extra)
         if found is None:
             return wrong
@@ -119,7 +119,7 @@ def main():
     parser.add_argument("--draws", type=int, help="draws in each chain of the No-U-Turn sampler, beside")
     parser.add_argument("--numpyro", metavar="PYTHON", help="a Python that has numpyro, to run its inference beside")
     parser.add_argument("--epsilon", type=float, help="fit with privacy: epsilon, at delta 1e-5 under add/remove")
-    parser.add_argument("--rough-fit", action="store_true", help="with --epsilon: in coordinates from a fit to made-up records")
+    parser.add_argument("--own-units", action="store_true", help="with --epsilon: not in coordinates from a fit to made-up records")
     parser.add_argument("--runs", type=int, default=4, help="private fits of each model")
     parser.add_argument("--only", help="parts of names of posteriors, separated by commas")
     arguments = parser.parse_args()

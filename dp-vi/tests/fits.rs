@@ -117,7 +117,7 @@ fn the_statement_is_what_the_accountant_says() {
     let report = fit.privacy();
     let epsilon = report.epsilon.as_ref().unwrap();
     assert!(epsilon.lower <= epsilon.upper && epsilon.upper <= 1.0 && epsilon.upper > 0.99, "{epsilon:?}");
-    // Account for the same run from the numbers in the plan, independently: the steps, and the curvature.
+    // Account for the same run from the numbers in the plan, independently: the steps, the curvature, and where the columns lie.
     let plan = DpVi::new(logistic, AutoNormal::new())
         .budget(budget(1.0))
         .subsample(Poisson::rate(0.05).unwrap())
@@ -129,11 +129,18 @@ fn the_statement_is_what_the_accountant_says() {
     };
     let step = gaussian(report.noise_multiplier.unwrap(), dp_accountant::Sampling::Poisson { rate: 0.05 });
     let curvature = gaussian(plan.curvature.unwrap().noise_multiplier, dp_accountant::Sampling::None);
-    let again =
-        Accountant::new(Relation::AddRemove).compose(step, 1000).compose(curvature, 1).epsilon(1e-5).unwrap();
+    let octaves = plan.octaves.unwrap().event;
+    let again = Accountant::new(Relation::AddRemove)
+        .compose(step, 1000)
+        .compose(curvature, 1)
+        .compose(octaves, 1)
+        .epsilon(1e-5)
+        .unwrap();
     assert!(again.lower <= epsilon.upper && epsilon.lower <= again.upper);
-    assert_eq!(report.releases.len(), 2);
-    assert!(report.to_string().contains(&format!("1 x {curvature} (curvature)")), "{report}");
+    assert_eq!(report.releases.len(), 3);
+    for (event, what) in [(curvature, "curvature"), (octaves, "octaves of the columns")] {
+        assert!(report.to_string().contains(&format!("1 x {event} ({what})")), "{report}");
+    }
     let text = report.to_string();
     assert!(text.starts_with("NOT PRIVATE. The seed is a fixed one for tests"), "{text}");
     assert!(

@@ -242,6 +242,11 @@ fn check(
     let counted = beside != Beside::Curvature && relation == Relation::AddRemove && stated.is_none();
     assert_eq!(counts.len(), usize::from(counted), "{what}");
     counts.iter().for_each(|release| planned.push(release.event, release.count));
+    // Which octaves the columns lie in, unless something is named for the model's own units.
+    let (octaves, once): (Vec<_>, Vec<_>) =
+        once.into_iter().partition(|release| release.what == "octaves of the columns");
+    assert_eq!(octaves.len(), usize::from(beside != Beside::Start), "{what}");
+    octaves.iter().for_each(|release| planned.push(release.event, release.count));
     match beside {
         Beside::Nothing => assert!(once.is_empty(), "{what}"),
         Beside::Curvature => {
@@ -288,6 +293,8 @@ fn check(
             .curvature
             .map(|curvature| Mechanism::Gaussian { noise_multiplier: curvature.noise_multiplier });
         assert_eq!(curvature.is_some(), beside == Beside::Curvature, "{what}");
+        let located = plan.octaves.map(|octaves| octaves.event);
+        assert_eq!(located, octaves.first().map(|release| release.event), "{what}");
         assert!(curvature.is_none_or(|curvature| once[0].event.mechanism() == curvature), "{what}");
         // The noise is what the budget needs and hardly more: σ is calibrated to 1e-4 or so.
         if relation == Relation::ReplaceOne || stated.is_none() {
@@ -296,7 +303,9 @@ fn check(
                     Event::new(Mechanism::Gaussian { noise_multiplier }, step.sampling())?,
                     count,
                 );
-                all.extend(once.iter().chain(&counts).map(|release| (release.event, release.count)));
+                all.extend(
+                    once.iter().chain(&counts).chain(&octaves).map(|release| (release.event, release.count)),
+                );
                 Ok(all)
             });
             let ratio = sigma / needed.unwrap().noise_multiplier;

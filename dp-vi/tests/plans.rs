@@ -1,7 +1,7 @@
 //! What is chosen where nothing was said, and that it keeps the budget without looking at any record.
 
 use dp_accountant::{Budget, Ledger, Relation};
-use dp_sampler::{FixedSize, Poisson, Scheme, Seed};
+use dp_sampler::{FixedSize, FullBatch, Poisson, Scheme, Seed};
 use dp_vi::guides::AutoNormal;
 use dp_vi::{
     Clipping, Correction, CurvatureShape, DpVi, DrawScheme, PrivacyPlan, PrivateStart, Quantile,
@@ -12,7 +12,7 @@ use ppl_core::{Column, Ctx, Distribution, Records, Schema, Shape};
 use ppl_distributions::{HalfNormal, Normal};
 use std::collections::BTreeMap;
 
-use crate::common::{budget, location, logistic};
+use crate::common::{Written, budget, location, logistic};
 
 fn schema(width: usize) -> Schema {
     Schema::new([("x", Shape::from(width)), ("y", Shape::scalar())]).unwrap()
@@ -55,12 +55,36 @@ fn a_budget_is_enough() {
             assert_eq!((plan.residual_bound, plan.clip_norm), (bound, bound * 5.0_f64.sqrt()));
             let curvature = plan.curvature.unwrap();
             assert_eq!(curvature.shape, CurvatureShape::Full);
-            // 15 % of 1/σ²: σ_c = σ₁/√.15 and σ = σ₁ √(300/.85).
+            // 15 % of 1/σ² for it and 10 % for the octaves: σ_c = σ₁/√.15, σ_o = σ₁/√.1 and σ = σ₁ √(300/.75).
             let ratio = plan.calibrated.unwrap().noise_multiplier / curvature.noise_multiplier;
-            assert!((ratio / (300.0 * 0.15 / 0.85_f64).sqrt() - 1.0).abs() < 1e-3, "{ratio}");
+            assert!((ratio / (300.0 * 0.15 / 0.75_f64).sqrt() - 1.0).abs() < 1e-3, "{ratio}");
+            let ratio = plan.octaves.unwrap().noise_multiplier / curvature.noise_multiplier;
+            assert!((ratio / 1.5_f64.sqrt() - 1.0).abs() < 1e-6, "{ratio}");
             // Full batches waste nothing, up to how exactly noise is calibrated.
             assert!((plan.waste.unwrap() - 1.0).abs() < 1e-3);
         }
+    }
+}
+
+/// Many records can do with a smaller share for the octaves of the columns, and none is paid where they are of no
+/// use.
+#[test]
+fn octaves_cost_what_the_stated_number_of_records_needs() {
+    let run = || DpVi::new(logistic as Written, AutoNormal::new()).budget(add_remove()).subsample(FullBatch);
+    let share = |run: DpVi<Written, AutoNormal, FullBatch>| {
+        let plan = run.plan(&schema(5)).unwrap();
+        let curvature = plan.curvature.unwrap().noise_multiplier;
+        plan.octaves.map_or(0.0, |octaves| 0.15 * (curvature / octaves.noise_multiplier).powi(2))
+    };
+    let stated = |records| share(run().public_records(records));
+    for (share, wanted) in [(share(run()), 0.1), (stated(1_000), 0.1), (stated(1_000_000), 0.01)] {
+        assert!((share / wanted - 1.0).abs() < 1e-6, "{share} {wanted}");
+    }
+    // Between them the noise of a count is a 128th of the records, of √6 in norm for five features and an outcome.
+    let fraction = stated(6_000) / stated(9_000);
+    assert!((fraction / 2.25 - 1.0).abs() < 1e-6 && (0.01..0.1).contains(&stated(9_000)), "{fraction}");
+    for off in [run().rough_fit(false), run().clip_norm(1.0)] {
+        assert_eq!(share(off), 0.0);
     }
 }
 

@@ -39,7 +39,7 @@ const TRUTH: [f64; 4] = [-10.0, 0.6, 20_000.0, 15.0];
 
 fn vi<G: dp_vi::guides::Guide>(guide: G, seed: u64) -> DpVi<Written, G, dp_sampler::Poisson> {
     let budget = Budget { epsilon: 1.0, delta: 1e-5, relation: Relation::AddRemove };
-    DpVi::new(regression as Written, guide).budget(budget).rough_fit(true).seed(Seed::for_tests(seed))
+    DpVi::new(regression as Written, guide).budget(budget).seed(Seed::for_tests(seed))
 }
 
 fn values(fit: &Fit) -> [[f64; 2]; 4] {
@@ -55,14 +55,15 @@ fn values(fit: &Fit) -> [[f64; 2]; 4] {
 fn regressions_in_raw_units_are_found() {
     // What the same records leave open without privacy: deviations 1.82, 0.0183, 913 and 0.194.
     let open = [2.7, 0.0183, 913.0, 0.194];
+    // Of 24 seeds the mean square of the z is 1.05 and the largest z 4.1.
     let mut squares = 0.0;
-    for seed in 0..4 {
+    for seed in 0..8 {
         let fit = vi(AutoNormal::new(), seed).fit(&scores(seed)).unwrap();
         assert!(fit.noise_aware().is_some());
         for (([mean, sd], truth), open) in values(&fit).into_iter().zip(TRUTH).zip(open) {
             let z = (mean - truth) / sd;
             assert!(z.abs() < 5.0 && sd < 12.0 * open, "{mean} ± {sd} for {truth}");
-            squares += z * z / 16.0;
+            squares += z * z / 32.0;
         }
         let released: Vec<&str> = fit.privacy().releases.iter().map(|release| release.what).collect();
         assert!(released.contains(&"octaves of the columns"), "{released:?}");
@@ -106,7 +107,7 @@ fn an_interrupted_run_keeps_its_coordinates() {
     let vi = || {
         let guide = AutoNormal::new();
         let budget = Budget { epsilon: 1.0, delta: 1e-5, relation: Relation::AddRemove };
-        DpVi::new(regression, guide).budget(budget).rough_fit(true)
+        DpVi::new(regression, guide).budget(budget)
     };
     let whole = vi().seed(Seed::for_tests(3)).fit(&records).unwrap();
     let stopped = vi()

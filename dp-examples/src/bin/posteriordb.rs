@@ -44,9 +44,9 @@ struct Arguments {
     #[arg(long, conflicts_with = "steps")]
     epsilon: Option<f64>,
 
-    /// With --epsilon: in coordinates that a fit to made-up records finds, for a tenth of the budget
+    /// With --epsilon: in the model's own units, not in coordinates that a fit to made-up records finds
     #[arg(long, requires = "epsilon")]
-    rough_fit: bool,
+    own_units: bool,
 
     /// Draws by the No-U-Turn sampler, in each of four chains, instead of a fit
     #[cfg(feature = "nuts")]
@@ -110,7 +110,7 @@ fn fit(arguments: Arguments) -> Result<(), Box<dyn Error>> {
         (true, None) => vi.fit_public()?,
         (false, None) => vi.without_privacy().fit(&Sensitive::new(problem.records))?,
         (false, Some(epsilon)) => {
-            let vi = vi.budget(Budget::add_remove(epsilon, 1e-5)).rough_fit(arguments.rough_fit);
+            let vi = vi.budget(Budget::add_remove(epsilon, 1e-5)).rough_fit(!arguments.own_units);
             vi.fit(&Sensitive::new(problem.records))?
         }
     };

@@ -376,8 +376,11 @@ impl PrivateFit<'_> {
 
     /// The inference of any other regression in these, with independent normals.
     pub(super) fn independent(self) -> DpVi<impl Model + use<>, AutoNormal, FullBatch> {
-        let mut vi =
-            DpVi::new(self.specification.model(), AutoNormal::new()).budget(self.budget).subsample(FullBatch);
+        // The bounds are public, so no budget need find out in which units columns come.
+        let mut vi = DpVi::new(self.specification.model(), AutoNormal::new())
+            .budget(self.budget)
+            .subsample(FullBatch)
+            .rough_fit(false);
         if self.specification.family != Family::Bernoulli {
             vi = vi.initial_values(InitialValues::PriorMedian);
         }

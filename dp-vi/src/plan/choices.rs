@@ -42,9 +42,18 @@ const MOST_FULL_CURVATURE: usize = 128;
 /// within some tens, and it sets the scale of a bound only.
 const COUNT_SHARE: f64 = 0.01;
 
-/// Share of the budget for the octaves of the columns: at ε = 1 the counts of ten numbers of a record are known to
-/// within forty or so, and an octave is found that has 150 records. The noise of the steps is a twentieth more.
+/// Largest share of the budget for the octaves of the columns: at ε = 1 the counts of ten numbers of a record are
+/// known to within forty or so, and an octave is found that has 150 records. The noise of the steps is a
+/// twentieth more.
 const OCTAVE_SHARE: f64 = 0.1;
+
+/// Smallest share, which many records can do with.
+const LEAST_OCTAVE_SHARE: f64 = 0.01;
+
+/// How many times the noise of a count goes into the records, where so many are stated that the share need not be
+/// the largest: an octave that holds a 32nd of them stands out by four deviations. Of centred normal numbers
+/// four octaves of either sign hold more each, .86 of them together.
+const RECORDS_OF_OCTAVE_NOISE: f64 = 128.0;
 
 /// Most elements of the frontier that coordinates are found for: they make a record's gradient as many times as
 /// long to compute.
@@ -240,7 +249,15 @@ impl Settings {
             let of_others = counting + starting + if shape.is_some() { self.curvature_share } else { 0.0 };
             // What is for the steps should be most of it.
             let locates = of_others <= 0.5 && self.locates(survey, start_from_prior);
-            let locating = if locates { OCTAVE_SHARE } else { 0.0 };
+            let locating = match (locates, self.public_records) {
+                (false, _) => 0.0,
+                (true, None) => OCTAVE_SHARE,
+                (true, Some(records)) => {
+                    let whole = OctaveRelease::new(budget.relation, survey.numbers, rest.noise_multiplier)?;
+                    let wanted = records as f64 / RECORDS_OF_OCTAVE_NOISE;
+                    (whole.deviation() / wanted).powi(2).clamp(LEAST_OCTAVE_SHARE, OCTAVE_SHARE)
+                }
+            };
             if locating > 0.0 {
                 let noise_multiplier = rest.noise_multiplier / locating.sqrt();
                 let release = OctaveRelease::new(budget.relation, survey.numbers, noise_multiplier)?;
@@ -248,9 +265,10 @@ impl Settings {
                 beside.push(event, 1);
                 plan.octaves = Some(OctavePlan { noise_multiplier, numbers: survey.numbers, event });
                 reasons.push(format!(
-                    "units: in which octaves the columns' numbers lie is released, with noise of standard deviation {} in each count, for {locating} of the budget; a fit \
+                    "units: in which octaves the columns' numbers lie is released, with noise of standard deviation {} in each count, for {} of the budget; a fit \
                      to made-up records says where the run starts and in which units",
-                    number(deviation)
+                    number(deviation),
+                    number(locating)
                 ));
             }
             if counts {

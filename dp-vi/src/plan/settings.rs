@@ -171,7 +171,7 @@ impl Default for Settings {
             schedule: None,
             noise_limited: false,
             whitened: false,
-            rough_fit: false,
+            rough_fit: true,
             before: Vec::new(),
             own_optimiser: false,
             scale_free: true,

@@ -54,7 +54,7 @@ use std::path::PathBuf;
 /// | gradients | with respect to latent values; or to the guide's parameters, for comparison | [`gradients`](DpVi::gradients) |
 /// | noise | exact, on a grid; or in floating point, for comparison | [`noise`](DpVi::noise) |
 /// | posterior | corrected for the noise: where there are weights, for 15 % of the budget; else up to 128 elements, by the last quarter of the steps | [`correction`](DpVi::correction) |
-/// | units | the model's own; or coordinates of order one, from a fit to records that are made up from noisy counts of the octaves which the columns' numbers lie in, for 10 % of the budget | [`rough_fit`](DpVi::rough_fit) |
+/// | units | coordinates of order one, from a fit to records that are made up from noisy counts of the octaves which the columns' numbers lie in, for up to 10 % of the budget; where something is named that is for the model's own units, those | [`rough_fit`](DpVi::rough_fit) |
 /// | start | where unconstrained values are 0; for models with exchangeable parts a point from the prior whose parts are exchanged for better ones, chosen privately for 15 % of the budget | [`initial_values`](DpVi::initial_values), [`private_start`](DpVi::private_start) |
 /// | optimiser | Adam at rate 0.05, held for half of the run and lowered; where `C` follows a quantile `0.05 √(300/T)` for `T` steps, lowered from the start | [`schedule`](DpVi::schedule), [`optimiser`](DpVi::optimiser) |
 /// | noise `σ` | what the budget leaves | |
@@ -322,44 +322,42 @@ impl<M, G, S> DpVi<M, G, S> {
         self
     }
 
-    /// Whether a first fit to made-up records may say where values lie and in which units: no, unless this
-    /// says yes.
+    /// Whether a first fit to made-up records may say where values lie and in which units: yes, unless this
+    /// says no.
     ///
-    /// Steps have a length and clip norms a size, so that a private run finds values of order one, and next
-    /// to nothing of
-    /// a slope that belongs to a column of thousands. Before the run it is therefore released how many records have a
-    /// number in each octave (1 to 2, 2 to 4, …, of either sign), column by column, with noise, for 10 % of
-    /// the budget
-    /// ([`PrivacyPlan::octaves`](crate::PrivacyPlan::octaves)). From these histograms 256 records are made
-    /// up, whose
-    /// columns are independent of each other; the model is fitted to them without privacy; and the run looks for
-    /// coordinates `v` of the unconstrained values `u`:
+    /// Steps have a length and clip norms a size, so that a private run finds values of order one, and next to
+    /// nothing of a slope that belongs to a column of thousands. Before the run it is therefore released how
+    /// many records have a number in each octave (1 to 2, 2 to 4, …, of either sign), column by column, with
+    /// noise ([`PrivacyPlan::octaves`](crate::PrivacyPlan::octaves)). From these histograms 256 records are
+    /// made up, whose columns are independent of each other; the model is fitted to them without privacy; and
+    /// the run looks for coordinates `v` of the unconstrained values `u`:
     ///
     /// ```text
-    /// u = c + W v        c: the mean of that fit,   W Wᵀ = (H/256 + P)⁻¹: what a single record leaves open
+    /// u = c + W v        c: the mean of that fit,   W Wᵀ = max(H/256, P/2)⁻¹: what a single record leaves open, or
+    ///                    1.4 deviations of the prior where that is less
     /// ```
     ///
-    /// with `H` the curvature of the likelihood of the made-up records and `P` that of the prior. Noise,
-    /// steps and probes have the size
-    /// of a unit of `v`; the posterior is one of the model's values again. [`Fit::parameters`](crate::Fit::parameters) are the guide's, of
-    /// coordinates.
+    /// with `H` the curvature of the likelihood of the made-up records and `P` that of the prior, and the larger of the
+    /// two direction by direction. Noise, steps
+    /// and probes have the size of a unit of `v`; the posterior is one of the model's values again.
+    /// [`Fit::parameters`](crate::Fit::parameters) are the guide's, of coordinates.
     ///
-    /// There are no coordinates where the histograms show too little, the model takes no such records or
-    /// the fit to them does not
-    /// converge, and none where they would be between half and twice as long as values in all directions. The model's own units stay
-    /// also beside a clip norm, clipping, weights of one's own, feature norms, a schedule, an optimiser, a
-    /// private start or a diagonal
-    /// correction that is named, for those are for these units; with guides that are not [for
-    /// coordinates](crate::guides::Guide::takes_coordinates), parameters
-    /// ([`Ctx::param`](ppl_core::Ctx::param)) or records' own latent values; with exchangeable parts; and
-    /// with more than 32 values at the frontier
-    /// or 64 numbers of a record.
+    /// The histograms take a tenth of the budget, or less where the [stated](Self::public_records) number of
+    /// records is large enough: a share `f` between .01 and .1 with which the noise of a count has a deviation
+    /// of a 128th of that number.
     ///
-    /// When to say yes: where columns come in their own units, as years, kilometres or test scores. Where
-    /// they are already of order
-    /// one and centred, 10 % of the budget are better spent on steps. With fewer than some hundred records
-    /// at ε = 1 the
-    /// histograms show little, and the fit may begin somewhere else than without.
+    /// There are no coordinates where the histograms show too little, the model takes no such records or the
+    /// fit to them does not converge, and none where they would be between half and twice as long as values in
+    /// all directions. Nothing is released, and the model's own units stay, beside a clip norm, clipping,
+    /// weights of one's own, feature norms, a schedule, an optimiser, a private start or a diagonal correction
+    /// that is named, for those are for these units; with guides that are not
+    /// [for coordinates](crate::guides::Guide::takes_coordinates), parameters
+    /// ([`Ctx::param`](ppl_core::Ctx::param)) or records' own latent values; with exchangeable parts; and with
+    /// more than 32 values at the frontier or 64 numbers of a record.
+    ///
+    /// When to say no: where columns are known to be of order one and centred, as after scaling by public
+    /// bounds, that share of the budget is better spent on steps. With fewer than some hundred records at
+    /// ε = 1 the histograms show little, and the fit may begin somewhere else than without.
     ///
     /// A clip norm that follows the gradients then lies above the [quantile](crate::Quantile) that noisy
     /// counts can find, too.

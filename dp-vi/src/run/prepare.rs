@@ -310,8 +310,10 @@ impl<'r, G: Guide, S: Subsampler> Prepared<'r, '_, G, S> {
             };
             let suited = || {
                 let suited = Quantile::suited_to(noise, number, elements);
-                // What else was measured was measured without.
-                Suited { margin: if plan.octaves.is_some() { suited.margin } else { 1.0 }, ..suited }
+                // In the model's own units directions differ in how long their gradients are, and with fewer of
+                // them clipped the noise of the others grows by more than what is gained.
+                let margin = if estimator.shared.located.is_some() { suited.margin } else { 1.0 };
+                Suited { margin, ..suited }
             };
             steps.expect(rate * number, (plan.clipping == Clipping::Adaptive).then(suited));
         }

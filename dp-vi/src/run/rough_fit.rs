@@ -36,6 +36,10 @@ const COUNTS: f64 = 4.0;
 /// in an octave the square of the mean is .982 of the mean square.
 const LEAST: f64 = 0.02;
 
+/// Square of the longest unit, in the prior's deviations. Above the variance `1/P` itself, for a half normal prior of a
+/// scale that is about as large says half as much again of its logarithm as a record does (`2σ²/s²` to 2).
+const PRIOR_VARIANCES: f64 = 2.0;
+
 /// How much longer or shorter than values coordinates have to be to be of use.
 const ORDER_ONE: f64 = 2.0;
 
@@ -209,7 +213,8 @@ fn made_up(
 /// made-up records x'_1 … x'_K       numbers where the releases say that they are, columns independent of
 /// each other
 /// c    the mean of a normal fitted to them
-/// W Wᵀ = (H/K + P)⁻¹                H the likelihood's curvature at c, P the prior's: what one record leaves open
+/// W Wᵀ = max(H/K, P/2)⁻¹            H the likelihood's curvature at c, P the prior's: what one record leaves
+///                                   open, or 1.4 deviations of the prior where that is less
 /// ```
 ///
 /// `None` where nothing follows: the model takes no such records, or the fit does not end at a maximum.
@@ -252,10 +257,11 @@ pub(super) fn coordinates(
     let elements: Vec<bool> = latent.flat_map(|(site, touched)| vec![*touched; site.elements()]).collect();
     let prior = square(&hessian.at(&at, None)?, elements.len());
     let all = square(&hessian.at(&at, Some(&records))?, elements.len());
-    let precision = symmetrised(&((all - &prior) / MADE_UP as f64 + prior));
+    let one_record = (all - &prior) / MADE_UP as f64;
     let kept: Vec<usize> = (0..elements.len()).filter(|&j| elements[j]).collect();
-    let precision = DMatrix::from_fn(kept.len(), kept.len(), |j, k| precision[(kept[j], kept[k])]);
-    let factor = factor(&precision, if is_bernoulli(model, records.schema())? { 0.5 } else { 1.0 });
+    let keep = |of: &DMatrix<f64>| DMatrix::from_fn(kept.len(), kept.len(), |j, k| of[(kept[j], kept[k])]);
+    let scale = if is_bernoulli(model, records.schema())? { 0.5 } else { 1.0 };
+    let factor = factor(&keep(&symmetrised(&one_record)), &keep(&symmetrised(&prior)), scale);
     let sites: Vec<(String, usize)> = shared
         .sites
         .iter()
@@ -289,22 +295,29 @@ fn is_bernoulli(model: &dyn Model, schema: &Schema) -> Result<bool> {
     Ok(traced.linear()?.is_some_and(|term| term.softplus.is_some()) && traced.is_bernoulli())
 }
 
-/// The lower factor of the inverse, times a scale, of a matrix that need not be positive definite: in units in
-/// which its diagonal is one, small and negative eigenvalues are raised.
-fn factor(precision: &DMatrix<f64>, scale: f64) -> Option<DMatrix<f64>> {
-    let n = precision.nrows();
-    let units: Vec<f64> = precision
-        .diagonal()
-        .iter()
-        .map(|&own| if own > 0.0 && own.is_finite() { own.sqrt().recip() } else { 1.0 })
-        .collect();
-    let correlations = eigen(DMatrix::from_fn(n, n, |j, k| precision[(j, k)] * units[j] * units[k]))?;
-    let least = LEAST * correlations.eigenvalues.max().max(1.0);
-    let inverse = correlations.eigenvalues.map(|value| value.max(least).recip());
-    let vectors = &correlations.eigenvectors;
-    let covariance = vectors * DMatrix::from_diagonal(&inverse) * vectors.transpose();
-    let covariance = DMatrix::from_fn(n, n, |j, k| covariance[(j, k)] * units[j] * units[k]);
-    cholesky_factor(symmetrised(&covariance)).map(|factor| factor * scale)
+/// The lower factor, times a scale, of the inverse of what one record and the prior say together. The two need not be
+/// positive definite: in units in which the diagonal of their sum is one, small and negative eigenvalues are
+/// raised.
+///
+/// Where records say half as much as the prior or more, the prior is left out: of many records it will say next to
+/// nothing, and to count it would make a direction shorter, and its noise longer, than those that it says
+/// nothing of.
+fn factor(one_record: &DMatrix<f64>, prior: &DMatrix<f64>, scale: f64) -> Option<DMatrix<f64>> {
+    let n = prior.nrows();
+    let sum = one_record + prior;
+    let unit = |&own: &f64| if own > 0.0 && own.is_finite() { own.sqrt().recip() } else { 1.0 };
+    let units: Vec<f64> = sum.diagonal().iter().map(unit).collect();
+    let in_units = |of: &DMatrix<f64>| DMatrix::from_fn(n, n, |j, k| of[(j, k)] * units[j] * units[k]);
+    let both = eigen(in_units(&sum))?;
+    let least = LEAST * both.eigenvalues.max().max(1.0);
+    let root = both.eigenvalues.map(|value| value.max(least).sqrt().recip());
+    let root = &both.eigenvectors * DMatrix::from_diagonal(&root) * both.eigenvectors.transpose();
+    // The prior's share of the sum, and one less it that of the records and of what was raised.
+    let shares = eigen(symmetrised(&(&root * in_units(prior) * &root)))?;
+    let inverse = shares.eigenvalues.map(|share| (1.0 - share).max(share / PRIOR_VARIANCES).recip());
+    let turned = root * &shares.eigenvectors;
+    let covariance = &turned * DMatrix::from_diagonal(&inverse) * turned.transpose();
+    cholesky_factor(symmetrised(&in_units(&covariance))).map(|factor| factor * scale)
 }
 
 #[cfg(test)]
@@ -424,11 +437,11 @@ mod tests {
         ];
         let all = found(&counts, &columns).unwrap();
         assert!((all.centre()[0] - 1.1).abs() < 0.3, "{:?}", all.centre());
-        // One record says of a log rate what its mean is worth, and next to nothing of the slope: its
-        // prior's 10 is left.
+        // One record says of a log rate what its mean is worth, and next to nothing of the slope: √2 of its
+        // prior's 10 are left.
         let units = all.units();
         assert!(
-            (units[0] * 3.2_f64.sqrt() - 1.0).abs() < 0.1 && (9.5..10.0).contains(&units[1]),
+            (units[0] * 3.2_f64.sqrt() - 1.0).abs() < 0.1 && (13.4..14.2).contains(&units[1]),
             "{units:?}"
         );
     }

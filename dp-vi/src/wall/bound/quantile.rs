@@ -31,20 +31,19 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// C = quantile · κ,   κ = 1 + ln(m/(4 s √D))/ln(1/m)      at least 1
 /// ```
 ///
-/// *The factor `κ`*, with a [rough fit](crate::DpVi::rough_fit) and 1 without, is for what counts cannot
-/// tell. A quantile that noisy counts can find leaves `30 s` of the norms
-/// above it, and where they were clipped to it the bias was many times the noise: of 434 records with three values
-/// at ε = 1 a quarter of the gradients was clipped, a residual deviation came out a seventh too small, 3.5 of its
+/// *The factor `κ`*, in the coordinates of a [rough fit](crate::DpVi::rough_fit) and 1 elsewhere, is for what
+/// counts cannot tell. A quantile that noisy counts can find leaves `30 s` of the norms above it, and where
+/// they were clipped to it the bias was many times the noise: of 434 records with three values at ε = 1 a
+/// quarter of the gradients was clipped, a residual deviation came out a seventh too small, 3.5 of its
 /// standard deviations, and 90 % intervals held .64. `4 s √D` of the norms are to be clipped in the end: by
-/// the reckoning of the second bound
-/// below the bias is then at most twice the noise of all elements together, and in regressions with normal
-/// residuals (of 1 to 20 features,
-/// computed) it is .6 of what that allows for. Beyond the quantile norms are taken to have an exponential tail,
-/// `P(‖v‖ > κ x) = m^κ`; those of such regressions have a shorter one by a seventh of `κ`. The factor was
-/// chosen with
-/// that one regression in sight (with `2 s √D`, intervals held .91 and were 2.15 times as long as without
-/// privacy instead of 1.98; with
-/// `8 s √D`, .83), and by this reckoning.
+/// the reckoning of the second bound below the bias is then at most twice the noise of all elements together,
+/// and in regressions with normal residuals (of 1 to 20 features, computed) it is .6 of what that allows for.
+/// Beyond the quantile norms are taken to have an exponential tail, `P(‖v‖ > κ x) = m^κ`; those of such
+/// regressions have a shorter one by a seventh of `κ`. The factor was chosen with that one regression in sight
+/// (with `2 s √D`, intervals held .91 and were 2.15 times as long as without privacy instead of 1.98; with
+/// `8 s √D`, .83), and by this reckoning. In the model's own units gradients are longer in some directions
+/// than in others, and the noise that the factor lets in costs those more than the clipping did: a residual
+/// deviation of .1 beside weights of order one came out at .123.
 ///
 /// *The rate* keeps the walk of `ln C` that the noise of the counts causes to a standard deviation of 0.1 to
 /// 0.2: where a share `m` of the norms is above `C`, a unit of `ln C` changes that share by `k m`, with `k`
