@@ -48,6 +48,9 @@ const NEARLY_NARROW: f64 = 0.1;
 /// of what has been composed.
 const ALMOST: f64 = 2.0;
 const HARDLY_FINER: f64 = 0.8;
+/// Where the shelf tells too little, the first look is so much finer than what lies there: a coarser one
+/// would show no more, and would be taken for a sign that there is no more to be shown.
+const BEYOND_SHELF: f64 = 0.5;
 /// Refinement stops after this many lattices.
 const LEVELS: usize = 6;
 
@@ -186,9 +189,12 @@ pub(crate) fn solve(steps: &[Part], query: Query, known: Interval, aim: Aim, she
     let goal_for = |answer: Interval| aim.goal(query, answer.upper);
     let wanted = aim.ends;
     // Where the shelf tells how wide a lattice of which spacing comes out, that is the first look.
-    if let Query::Delta { epsilon } = query
+    let shelved = match query {
+        Query::Delta { epsilon } => shelf.finest(epsilon),
+        Query::Epsilon { .. } => None,
+    };
+    if let Some(finest) = shelved
         && answer.upper - answer.lower < NEARLY_NARROW * answer.upper
-        && let Some(finest) = shelf.finest(epsilon)
     {
         spacing = Some(finer(finest, goal_for(answer), answer.upper - answer.lower, 1.0 / 64.0));
     }
@@ -206,7 +212,10 @@ pub(crate) fn solve(steps: &[Part], query: Query, known: Interval, aim: Aim, she
         // A first lattice four times coarser than foreseen tells which direction matters and how wide it
         // comes out.
         let first_look = spacing.is_none();
-        let foreseen = spacing.unwrap_or_else(|| 4.0 * plan.spacing(steps, query, relative_width));
+        let foreseen = spacing.unwrap_or_else(|| {
+            let coarse = 4.0 * plan.spacing(steps, query, relative_width);
+            shelved.map_or(coarse, |finest| coarse.min(BEYOND_SHELF * finest))
+        });
         let tried: Vec<bool> =
             active.iter().map(|&d| directions[d].ease_towards(foreseen, visible, most)).collect();
         let plan = directions[leader].plan(visible).unwrap_or(plan);

@@ -13,8 +13,8 @@ use crate::closed_form::Interval;
 /// The most lattice points that are kept, which bounds memory to 32 MB.
 const MOST_POINTS: usize = 1 << 21;
 
-/// How much is composed for one curve before what there is has to do, in half-cells: about three seconds.
-const MOST_WORK: f64 = 9e6;
+/// How much is composed for one curve before what there is has to do, in half-cells: two to four seconds.
+const MOST_WORK: f64 = 7e6;
 
 /// Lattices of one list of parts. It must not be asked about another list.
 #[derive(Default)]
