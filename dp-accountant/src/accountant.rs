@@ -2,7 +2,7 @@
 
 use crate::fourier::{LogInterval, Patience};
 use crate::lattice::Query;
-use crate::run::Run;
+use crate::run::{Run, Shelves};
 use crate::{Certified, Composition, Error, Event, Relation, Result};
 
 /// The relative width `(upper - lower) / upper` that an accountant aims at for epsilon; below an epsilon of
@@ -130,15 +130,15 @@ impl Accountant {
     /// [`Error::Epsilon`] unless `epsilon` is finite and not negative; otherwise those of [`Self::epsilon`]
     /// about events.
     pub fn delta(&self, epsilon: f64) -> Result<Certified> {
-        self.delta_within(epsilon, 0.0)
+        let query = delta_at(epsilon)?;
+        self.run()?.answer(query, self.relative_width)
     }
 
-    /// The same for a purpose for which some absolute width is `enough`.
-    pub(crate) fn delta_within(&self, epsilon: f64, enough: f64) -> Result<Certified> {
-        if !(epsilon >= 0.0 && epsilon.is_finite()) {
-            return Err(Error::Epsilon { value: epsilon, bound: "not negative" });
-        }
-        self.run()?.answer_within(Query::Delta { epsilon }, self.relative_width, enough)
+    /// Many questions about the composition, for which nothing is composed twice. About epsilons above
+    /// `highest` nothing is kept.
+    pub(crate) fn inquiry(&self, highest: f64) -> Result<Inquiry> {
+        let run = self.run()?;
+        Ok(Inquiry { shelves: run.shelves(highest), run, relative_width: self.relative_width })
     }
 
     /// What the analysis promises at this delta, without the attacks that show how much of it is true: the upper end
@@ -147,7 +147,7 @@ impl Accountant {
     ///
     /// Searches ask for this, because budgets are kept by upper ends, and attacks take most of the time.
     pub(crate) fn promised_epsilon(&self, delta: f64) -> Result<(Certified, bool)> {
-        self.run()?.promise(epsilon_at(delta)?, self.relative_width)
+        self.run()?.promise(epsilon_at(delta)?, self.relative_width, &mut Shelves::default())
     }
 
     /// The logarithm of delta from the engine that needs no delta for it, where that engine has an answer.
@@ -160,6 +160,45 @@ impl Accountant {
     fn run(&self) -> Result<Run> {
         Run::new(self.relation, &self.composition)
     }
+}
+
+/// Questions about one composition, with what has been composed for earlier ones.
+pub(crate) struct Inquiry {
+    run: Run,
+    shelves: Shelves,
+    relative_width: f64,
+}
+
+impl Inquiry {
+    /// The upper end of [`Accountant::epsilon`] where attacks do not reach it, and else nearly that.
+    pub(crate) fn promised_epsilon(&mut self, delta: f64) -> Result<f64> {
+        let (promise, _) = self.run.promise(epsilon_at(delta)?, self.relative_width, &mut self.shelves)?;
+        Ok(promise.upper)
+    }
+
+    /// As [`Accountant::delta`], for a purpose for which some absolute width is `enough`.
+    pub(crate) fn delta_within(&mut self, epsilon: f64, enough: f64) -> Result<Certified> {
+        self.run.answer_within(delta_at(epsilon)?, self.relative_width, enough, &mut self.shelves)
+    }
+
+    /// From now on, once its share of work has been done, what has been composed is all there is to the
+    /// answers.
+    pub(crate) fn close_spent(&mut self) {
+        self.shelves.close_spent();
+    }
+
+    /// Nothing will be asked about epsilons above `highest`.
+    pub(crate) fn lower_to(&mut self, highest: f64) {
+        self.shelves.lower_to(highest);
+    }
+}
+
+/// The question for delta at an epsilon that is one.
+fn delta_at(epsilon: f64) -> Result<Query> {
+    if !(epsilon >= 0.0 && epsilon.is_finite()) {
+        return Err(Error::Epsilon { value: epsilon, bound: "not negative" });
+    }
+    Ok(Query::Delta { epsilon })
 }
 
 /// The question for epsilon at a delta that is one.

@@ -4,7 +4,7 @@
 use crate::accountant::{DEEP, DELTA_WIDTH_FACTOR};
 use crate::closed_form::Interval;
 use crate::fourier::{self, Direction, Law, Patience};
-use crate::lattice::{self, Aim, Pair, Part, Query};
+use crate::lattice::{self, Aim, Pair, Part, Query, Shelf};
 use crate::{Certified, Engine, Result};
 
 /// An interval and who proved its ends.
@@ -41,7 +41,18 @@ impl Proven {
 ///
 /// Inversion is asked first, because it is fast. Only where its interval is wider than wanted are the closed
 /// forms evaluated and loss distributions made.
-pub(crate) fn answer(parts: &[Part], query: Query, known: impl FnOnce() -> Proven, aim: Aim) -> Proven {
+///
+/// What lies on the `shelf` is asked before that: an earlier question needed it, and so would this one.
+pub(crate) fn answer(
+    parts: &[Part],
+    query: Query,
+    known: impl FnOnce() -> Proven,
+    aim: Aim,
+    shelf: &mut Shelf,
+) -> Proven {
+    if let Some(interval) = shelf.answer(parts, query, aim) {
+        return Proven::new(interval, Engine::LossDistribution);
+    }
     let relative_width = aim.relative_width;
     let goal = match query {
         Query::Epsilon { .. } => relative_width,
@@ -92,7 +103,7 @@ pub(crate) fn answer(parts: &[Part], query: Query, known: impl FnOnce() -> Prove
     let is_final = narrow(&found) || is_deep && inverted.is_some_and(|inverted| resolved(&inverted));
     if !is_final {
         // It refines by how far it has come itself, and so does not use what inversion found.
-        let interval = lattice::solve(parts, query, known.interval, aim);
+        let interval = lattice::solve(parts, query, known.interval, aim, shelf);
         found = found.intersect(Proven::new(interval, Engine::LossDistribution));
         if let Query::Epsilon { delta } = query
             && is_deep

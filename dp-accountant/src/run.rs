@@ -5,8 +5,12 @@ use std::fmt::Debug;
 use crate::closed_form::Interval;
 use crate::engines::{self, Proven};
 use crate::fourier;
-use crate::lattice::{self, Aim, Ends, Part, Query};
+use crate::lattice::{self, Aim, Ends, Part, Query, Shelf};
 use crate::{Certified, Composition, Engine, Error, Relation, Result, gaussian, schemes};
+
+/// What an attack reaches of what is promised is not looked at below this share of it, where a width is
+/// enough.
+const VISIBLE_SHARE: f64 = 1e-4;
 
 /// A composition as pairs of laws that bound it from both sides, and the formulas that are known about it.
 #[derive(Debug)]
@@ -22,6 +26,30 @@ pub(crate) struct Run {
     pub(crate) invertible: bool,
     /// What is known without a table.
     pub(crate) formulas: Box<dyn Formulas>,
+}
+
+/// What has been composed for a [`Run`], for each of its lists of parts, by earlier questions about it.
+/// Nothing is kept on those that nobody prepared.
+#[derive(Default)]
+pub(crate) struct Shelves {
+    upper: Shelf,
+    lower: Vec<Shelf>,
+}
+
+impl Shelves {
+    /// From now on each shelf that has had its share of work answers by what lies on it.
+    pub(crate) fn close_spent(&mut self) {
+        for shelf in std::iter::once(&mut self.upper).chain(&mut self.lower).filter(|shelf| shelf.is_spent())
+        {
+            shelf.close();
+        }
+    }
+
+    /// Epsilons above `highest` will not be asked about.
+    pub(crate) fn lower_to(&mut self, highest: f64) {
+        self.upper.lower_to(highest);
+        self.lower.iter_mut().for_each(|shelf| shelf.lower_to(highest));
+    }
 }
 
 /// What formulas say about a composition.
@@ -46,14 +74,27 @@ impl Run {
 
     /// The answer to a query: by formulas where they are the whole answer, otherwise by the engines.
     pub(crate) fn answer(&self, query: Query, relative_width: f64) -> Result<Certified> {
-        self.answer_within(query, relative_width, 0.0)
+        self.answer_within(query, relative_width, 0.0, &mut Shelves::default())
     }
 
-    /// The same for a purpose for which some absolute width is `enough`.
-    pub(crate) fn answer_within(&self, query: Query, relative_width: f64, enough: f64) -> Result<Certified> {
-        let mut found = self.dominating(query, relative_width, enough)?;
-        let aim = Aim { relative_width, enough, promised: found.interval.upper, ends: Ends::Both };
-        let attacks = self.lower.iter().map(|parts| self.solve(parts, query, aim));
+    /// The same for a purpose for which some absolute width is `enough`, with what lies on the shelves of
+    /// this run.
+    pub(crate) fn answer_within(
+        &self,
+        query: Query,
+        relative_width: f64,
+        enough: f64,
+        shelves: &mut Shelves,
+    ) -> Result<Certified> {
+        let mut found = self.dominating(query, relative_width, enough, &mut shelves.upper)?;
+        let promised = found.interval.upper;
+        // For a curve an attack that reaches hardly anything of what is promised is as good as none, and to
+        // show how little it reaches would take tables to great depths.
+        let floor = if enough > 0.0 { VISIBLE_SHARE * promised } else { 0.0 };
+        let aim = Aim { relative_width, enough, promised, floor, ends: Ends::Both };
+        shelves.lower.resize_with(self.lower.len(), Shelf::default);
+        let attacks = self.lower.iter().zip(&mut shelves.lower);
+        let attacks = attacks.map(|(parts, shelf)| self.solve(parts, query, aim, shelf));
         let strongest = attacks.reduce(|a, b| if b.interval.lower > a.interval.lower { b } else { a });
         if let Some(attack) = strongest {
             found.interval.lower = attack.interval.lower;
@@ -66,12 +107,31 @@ impl Run {
     /// What the pairs from above promise, in an interval with the upper end of [`Self::answer`]. Below its lower end
     /// there may be a truth that no attack of the list reaches, but no promise by these pairs. Also whether
     /// [`Self::answer`] would say the same.
-    pub(crate) fn promise(&self, query: Query, relative_width: f64) -> Result<(Certified, bool)> {
-        Ok((self.dominating(query, relative_width, 0.0)?.certify()?, self.lower.is_empty()))
+    pub(crate) fn promise(
+        &self,
+        query: Query,
+        relative_width: f64,
+        shelves: &mut Shelves,
+    ) -> Result<(Certified, bool)> {
+        let found = self.dominating(query, relative_width, 0.0, &mut shelves.upper)?;
+        Ok((found.certify()?, self.lower.is_empty()))
+    }
+
+    /// Shelves for questions about delta at epsilons from 0 to `highest`.
+    pub(crate) fn shelves(&self, highest: f64) -> Shelves {
+        let share = 1.0 / (1.0 + self.lower.len() as f64);
+        let shelf = || Shelf::up_to(highest, share);
+        Shelves { upper: shelf(), lower: self.lower.iter().map(|_| shelf()).collect() }
     }
 
     /// The answer about the pairs from above.
-    fn dominating(&self, query: Query, relative_width: f64, enough: f64) -> Result<Proven> {
+    fn dominating(
+        &self,
+        query: Query,
+        relative_width: f64,
+        enough: f64,
+        shelf: &mut Shelf,
+    ) -> Result<Proven> {
         if let Query::Epsilon { delta } = query {
             let certain = |reversed| lattice::certain(&self.upper, reversed);
             let catastrophe = certain(false).max(certain(true));
@@ -81,17 +141,22 @@ impl Run {
             }
         }
         let ends = if self.lower.is_empty() { Ends::Both } else { Ends::Upper };
-        Ok(self.solve(&self.upper, query, Aim { relative_width, enough, promised: 0.0, ends }))
+        Ok(self.solve(
+            &self.upper,
+            query,
+            Aim { relative_width, enough, promised: 0.0, floor: 0.0, ends },
+            shelf,
+        ))
     }
 
     /// The answer about one of the lists of parts.
-    fn solve(&self, parts: &[Part], query: Query, aim: Aim) -> Proven {
+    fn solve(&self, parts: &[Part], query: Query, aim: Aim, shelf: &mut Shelf) -> Proven {
         if let Some(interval) = self.formulas.exact(parts, query) {
             return Proven::new(interval, Engine::ClosedForm);
         }
         let known = || Proven::new(self.formulas.enclose(query), Engine::ClosedForm);
         if self.exact_counts {
-            return engines::answer(parts, query, known, aim);
+            return engines::answer(parts, query, known, aim, shelf);
         }
         known()
     }
@@ -131,10 +196,14 @@ mod tests {
             for query in [Query::Epsilon { delta: 1e-6 }, Query::Delta { epsilon: 0.1 }] {
                 let width = crate::DEFAULT_RELATIVE_WIDTH;
                 let found = run.answer(query, width).expect("an answer");
-                let (promise, _) = run.promise(query, width).expect("an answer");
+                let (promise, _) = run.promise(query, width, &mut Shelves::default()).expect("an answer");
                 assert_eq!(found.upper, promise.upper.max(found.lower));
-                let aim = Aim { relative_width: width, enough: 0.0, promised: 0.0, ends: Ends::Both };
-                let closely = run.lower.iter().map(|parts| run.solve(parts, query, aim).interval);
+                let aim =
+                    Aim { relative_width: width, enough: 0.0, promised: 0.0, floor: 0.0, ends: Ends::Both };
+                let closely = run
+                    .lower
+                    .iter()
+                    .map(|parts| run.solve(parts, query, aim, &mut Shelf::default()).interval);
                 let closely = closely.reduce(Interval::max).expect("attacks");
                 assert!(found.lower <= closely.upper, "{sampling} {query:?}: {found:?} {closely:?}");
                 let gap = found.upper - closely.lower;

@@ -1,6 +1,6 @@
 use super::table::Table;
 use super::*;
-use crate::lattice::{self, Aim, Pair, Part, Query, Subsampled};
+use crate::lattice::{self, Aim, Pair, Part, Query, Shelf, Subsampled};
 use proptest::prelude::*;
 
 fn poisson(sigma: f64, rate: f64, steps: f64) -> Composition {
@@ -173,7 +173,8 @@ proptest! {
                 parts.push(part(1.0 / squared_mu.sqrt(), 1.0, 1.0));
             }
             let known = Interval { lower: 0.0, upper: 1e6 };
-            let other = lattice::solve(&parts, Query::Epsilon { delta: log_delta.exp() }, known, Aim::both(1e-2));
+            let (query, shelf) = (Query::Epsilon { delta: log_delta.exp() }, &mut Shelf::default());
+            let other = lattice::solve(&parts, query, known, Aim::both(1e-2), shelf);
             prop_assert!(found.lower <= other.upper && other.lower <= found.upper, "{:?} {:?}", found, other);
         }
     }

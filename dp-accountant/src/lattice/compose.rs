@@ -398,6 +398,35 @@ impl Composed {
         })
     }
 
+    /// What a walk for one end adds up to at the lattice points around the losses from `lowest` to `highest`:
+    /// delta at any epsilon between them in a few operations. `None` if the window ends above `lowest`, and
+    /// so does what is kept.
+    pub(crate) fn sums(&self, end: End, reference: f64, lowest: f64, highest: f64) -> Option<Sums> {
+        let log_unit = self.log_unit(reference)?;
+        let (mut points, mut first) = (Vec::new(), 0);
+        self.walk(end, reference, |index, at, next| {
+            if self.loss(index - 1) <= highest {
+                if points.is_empty() {
+                    points.push(*at);
+                }
+                points.push(*next);
+                first = index - 1;
+            }
+            (self.loss(index - 1) <= lowest).then_some(())
+        });
+        points.reverse();
+        (points.len() > 1).then_some(Sums {
+            end,
+            spacing: self.spacing,
+            shift: self.shift,
+            tilt: self.tilt,
+            reference,
+            unit: log_unit.exp(),
+            first,
+            points,
+        })
+    }
+
     /// Walks down the lattice, handing each pair of neighbouring points with their sums to `visit` until it
     /// answers.
     ///
@@ -407,7 +436,7 @@ impl Composed {
         &self,
         end: End,
         reference: f64,
-        visit: impl Fn(i64, &Point, &Point) -> Option<T>,
+        mut visit: impl FnMut(i64, &Point, &Point) -> Option<T>,
     ) -> Option<T> {
         let infinite = self.infinite / self.log_unit(reference)?.exp();
         let decay = (-self.spacing).exp();
@@ -478,8 +507,74 @@ impl Composed {
     }
 }
 
+/// What a walk adds up to at neighbouring lattice points.
+pub(crate) struct Sums {
+    end: End,
+    spacing: f64,
+    shift: f64,
+    tilt: f64,
+    /// The epsilon in whose units the walk was.
+    reference: f64,
+    unit: f64,
+    /// The lattice index of the first point.
+    first: i64,
+    points: Vec<Point>,
+}
+
+/// How far an epsilon may lie from the reference of [`Sums`], multiplied by the tilt: as far weights keep
+/// their digits.
+const FARTHEST: f64 = 300.0;
+/// What a walk loses, in its units, of terms that are no normal numbers: there are at most 2^20 of them and
+/// of sums of them, each smaller than 2^-1022.
+const LOST: f64 = 1e-300;
+
+impl Sums {
+    /// As [`Composed::delta`] says, towards the end that the sums are for. `None` outside what is kept.
+    ///
+    /// The errors are those of [`Composed::delta`], which are stated with the composition. That takes its own
+    /// epsilon for the reference; one elsewhere in the window changes the size of exponents to no more than
+    /// what [`Composed::relative_error`] counts, tilt times twice the largest loss, and may lose what is
+    /// charged here.
+    pub(crate) fn delta(&self, epsilon: f64) -> Option<f64> {
+        if self.tilt.abs() * (epsilon - self.reference).abs() > FARTHEST {
+            return None;
+        }
+        let loss = |index: i64| self.shift + index as f64 * self.spacing;
+        // The last point not above epsilon, as comparisons of computed losses have it, and not divisions.
+        let near = ((epsilon - self.shift) / self.spacing).floor();
+        let last = self.first + self.points.len() as i64 - 2;
+        if !(near >= (self.first - 1) as f64 && near <= (last + 1) as f64) {
+            return None;
+        }
+        let mut index = (near as i64 + 1).clamp(self.first, last);
+        while index > self.first && loss(index) > epsilon {
+            index -= 1;
+        }
+        let offset = epsilon - loss(index);
+        // Beyond the last point another interval of the lattice begins.
+        if offset < 0.0 || epsilon >= loss(index + 1) {
+            return None;
+        }
+        let place = (index - self.first) as usize;
+        let (next, at) = (self.points[place], self.points[place + 1]);
+        let share = 1.0 - (offset.exp_m1() / self.spacing.exp_m1()).min(1.0);
+        let finite = at.sum + share * (next.sum - at.sum);
+        let value = match self.end {
+            End::Upper => finite + at.extra + LOST,
+            End::Lower => (finite - next.extra - LOST).max(0.0),
+        };
+        Some(value * self.unit).filter(|delta| delta.is_finite())
+    }
+
+    /// How many points are kept.
+    pub(crate) fn len(&self) -> usize {
+        self.points.len()
+    }
+}
+
 /// delta at a lattice point, in units of the walk: the sum over the window, and what is to be added or
 /// subtracted.
+#[derive(Debug, Clone, Copy)]
 struct Point {
     sum: f64,
     extra: f64,
@@ -552,6 +647,19 @@ mod tests {
                     let (least, most) = (truth * (1.0 - 1e-13), truth * (1.0 + 1e-13));
                     assert!(lower <= most && upper >= least, "{tilt} {epsilon}: {lower} {truth} {upper}");
                     assert!(upper - lower <= 1e-9 * truth + 1.1 * count as f64 * infinite, "{lower} {upper}");
+                    // What is kept of the walks says the same, wherever their units are from.
+                    for reference in [0.0, 2.0, epsilon] {
+                        for (composed, end) in [(&above, End::Upper), (&below, End::Lower)] {
+                            let sums = composed.sums(end, reference, 0.0, 9.0).expect("in the window");
+                            let (kept, walked) = (sums.delta(epsilon), composed.delta(epsilon, end));
+                            let (kept, walked) = (kept.expect("kept"), walked.expect("in the window"));
+                            assert!(
+                                (kept - walked).abs() <= 1e-12 * walked,
+                                "{tilt} {epsilon}: {kept} {walked}"
+                            );
+                            assert!(sums.delta(-2.0 * spacing).is_none() && sums.delta(20.0).is_none());
+                        }
+                    }
                     // Epsilon at this delta lies where it came from.
                     let back = above.epsilon(upper * slack, End::Upper, epsilon).expect("in the window");
                     assert!((back - epsilon).abs() < 1e-6, "{back} {epsilon}");

@@ -7,18 +7,20 @@ mod discretise;
 mod lines;
 mod pair;
 mod scout;
+mod shelf;
 mod subsampled;
 
 use crate::closed_form::Interval;
 use crate::special::truncation_point;
 use cells::Cells;
-use compose::{Composer, End};
+use compose::{Composed, Composer, End};
 use discretise::Slack;
 use scout::{Scout, Window};
 
 pub(crate) use atoms::Atoms;
 pub(crate) use lines::{Copies, Laplace, Replaced};
 pub(crate) use pair::{Pair, Tagged};
+pub(crate) use shelf::Shelf;
 pub(crate) use subsampled::Subsampled;
 
 /// The longest transform and the most half-cells in the table of one step, which bounds memory to about 100
@@ -40,6 +42,15 @@ const SHARE_OF_GAP: f64 = 1e-3;
 const SHARE_OF_ANSWER: f64 = 1e-2;
 /// What the share of the tilt is multiplied with where a smaller one promises more.
 const EASE: f64 = 0.75;
+/// An interval that is so narrow, relatively, is as wide as its lattice is coarse.
+const NEARLY_NARROW: f64 = 0.1;
+/// So many times the wanted width, where lattices end, is not worth one whose spacing is more than this share
+/// of what has been composed.
+const ALMOST: f64 = 2.0;
+const HARDLY_FINER: f64 = 0.8;
+/// Where the shelf tells too little, the first look is so much finer than what lies there: a coarser one
+/// would show no more, and would be taken for a sign that there is no more to be shown.
+const BEYOND_SHELF: f64 = 0.5;
 /// Refinement stops after this many lattices.
 const LEVELS: usize = 6;
 
@@ -67,19 +78,34 @@ pub(crate) struct Aim {
     /// What is promised whatever comes out here: to know an attack much more closely than by how far it misses
     /// that would not make the whole interval narrower.
     pub(crate) promised: f64,
+    /// Values of delta below this are as good as 0 for what the answer is for.
+    pub(crate) floor: f64,
     pub(crate) ends: Ends,
 }
 
 impl Aim {
     #[cfg(test)]
     pub(crate) fn both(relative_width: f64) -> Self {
-        Self { relative_width, enough: 0.0, promised: 0.0, ends: Ends::Both }
+        Self { relative_width, enough: 0.0, promised: 0.0, floor: 0.0, ends: Ends::Both }
+    }
+
+    /// The width that is wanted of an answer of about this size.
+    fn goal(&self, query: Query, answer: f64) -> f64 {
+        // delta falls exponentially in epsilon: asking the same relative width of it would be asking far
+        // more.
+        let relative = match query {
+            Query::Epsilon { .. } => self.relative_width * answer.max(SMALLEST_SCALE),
+            Query::Delta { .. } => {
+                (self.relative_width * crate::accountant::DELTA_WIDTH_FACTOR).min(1.0) * answer
+            }
+        };
+        relative.max(self.least(answer))
     }
 
     /// The least width that is worth any work for an answer of about this size.
     fn least(&self, answer: f64) -> f64 {
         let missing = (self.promised - answer).max(0.0);
-        self.enough.max(SHARE_OF_GAP * missing).min(SHARE_OF_ANSWER * answer)
+        self.enough.max(SHARE_OF_GAP * missing).min(SHARE_OF_ANSWER * answer.max(self.floor))
     }
 }
 
@@ -126,26 +152,32 @@ pub(crate) fn certain(parts: &[Part], reversed: bool) -> f64 {
 /// The two directions are refined until their maximum is as narrow as `aim` says, or until transforms reach
 /// their size limit. A direction that cannot be the larger one is not refined further. Where only the upper end
 /// is wanted, they are refined until that promises to move no further than so.
-pub(crate) fn solve(steps: &[Part], query: Query, known: Interval, aim: Aim) -> Interval {
+///
+/// What is composed is left on the `shelf`, and what lies there answers questions about delta first.
+pub(crate) fn solve(steps: &[Part], query: Query, known: Interval, aim: Aim, shelf: &mut Shelf) -> Interval {
     if steps.len() > MOST_PARTS {
         return known;
     }
     let deep = matches!(query, Query::Epsilon { delta } if delta < crate::accountant::DEEP);
     let most = largest_size(steps.len()) / if deep { DEEP_SHARE } else { 1 };
-    let ways: &[bool] =
-        if steps.iter().all(|step| step.pair.is_symmetric()) { &[false] } else { &[false, true] };
-    let mut directions: Vec<Direction> =
-        ways.iter().map(|&reversed| Direction::new(steps, query, known.upper, reversed)).collect();
+    if let Some(found) = shelf.answer(steps, query, aim) {
+        return known.intersect(found);
+    }
+    let mut directions: Vec<Direction> = ways(steps)
+        .iter()
+        .map(|&reversed| Direction::new(steps, query, known.upper, reversed, aim.floor))
+        .collect();
+    if let Query::Delta { epsilon } = query {
+        for direction in &mut directions {
+            direction.known = direction.known.intersect(shelf.delta(direction.reversed, epsilon));
+        }
+    }
     let natural = natural_spacing(steps);
     let mut answer = known;
     let larger =
         |directions: &[Direction]| directions.iter().map(|direction| direction.known).reduce(Interval::max);
     // No loss exceeds the sum of the largest, which may be much less than what was known.
     answer = answer.intersect(larger(&directions).unwrap_or(known));
-    let scale = match query {
-        Query::Epsilon { .. } => SMALLEST_SCALE,
-        Query::Delta { .. } => 0.0,
-    };
     let mut spacing: Option<f64> = None;
     // The last lattice's spacing, and the leader's tilt on it.
     let mut last: Option<(f64, f64)> = None;
@@ -154,8 +186,18 @@ pub(crate) fn solve(steps: &[Part], query: Query, known: Interval, aim: Aim) -> 
         Query::Epsilon { .. } => aim.relative_width,
         Query::Delta { .. } => (aim.relative_width * crate::accountant::DELTA_WIDTH_FACTOR).min(1.0),
     };
-    let goal_for = |answer: Interval| (relative_width * answer.upper.max(scale)).max(aim.least(answer.upper));
+    let goal_for = |answer: Interval| aim.goal(query, answer.upper);
     let wanted = aim.ends;
+    // Where the shelf tells how wide a lattice of which spacing comes out, that is the first look.
+    let shelved = match query {
+        Query::Delta { epsilon } => shelf.finest(epsilon),
+        Query::Epsilon { .. } => None,
+    };
+    if let Some(finest) = shelved
+        && answer.upper - answer.lower < NEARLY_NARROW * answer.upper
+    {
+        spacing = Some(finer(finest, goal_for(answer), answer.upper - answer.lower, 1.0 / 64.0));
+    }
     for _ in 0..LEVELS {
         let goal = goal_for(answer);
         // A direction matters while it could be the larger one by a visible amount.
@@ -163,20 +205,24 @@ pub(crate) fn solve(steps: &[Part], query: Query, known: Interval, aim: Aim) -> 
             .filter(|&d| directions[d].known.upper - answer.lower > 0.5 * goal)
             .collect();
         let Some(&leader) = active.first() else { break };
-        let Some(plan) = directions[leader].plan(answer.lower) else {
+        let visible = answer.lower.max(aim.floor);
+        let Some(plan) = directions[leader].plan(visible) else {
             break;
         };
         // A first lattice four times coarser than foreseen tells which direction matters and how wide it
         // comes out.
         let first_look = spacing.is_none();
-        let foreseen = spacing.unwrap_or_else(|| 4.0 * plan.spacing(steps, query, relative_width));
+        let foreseen = spacing.unwrap_or_else(|| {
+            let coarse = 4.0 * plan.spacing(steps, query, relative_width);
+            shelved.map_or(coarse, |finest| coarse.min(BEYOND_SHELF * finest))
+        });
         let tried: Vec<bool> =
-            active.iter().map(|&d| directions[d].ease_towards(foreseen, answer.lower, most)).collect();
-        let plan = directions[leader].plan(answer.lower).unwrap_or(plan);
+            active.iter().map(|&d| directions[d].ease_towards(foreseen, visible, most)).collect();
+        let plan = directions[leader].plan(visible).unwrap_or(plan);
         let truncation = active.iter().map(|&d| directions[d].truncation).fold(6.0, f64::max);
         let mut floor = plan.finest(most).max(finest_table(steps, truncation, most));
         if !first_look {
-            let plans = active.iter().filter_map(|&d| directions[d].plan(answer.lower));
+            let plans = active.iter().filter_map(|&d| directions[d].plan(visible));
             floor = plans.map(|plan| plan.finest(most)).fold(floor, f64::max);
         }
         let used = match natural {
@@ -187,6 +233,17 @@ pub(crate) fn solve(steps: &[Part], query: Query, known: Interval, aim: Aim) -> 
             }
             _ => few_bits(foreseen.max(floor)),
         };
+        // Where the shelf shows nearly what is wanted, a lattice hardly finer than what lies there adds
+        // nothing, and neither may any where enough work has been done already.
+        if let Query::Delta { epsilon } = query {
+            let width = answer.upper - answer.lower;
+            let is_close = width <= ALMOST * goal
+                && shelf.finest(epsilon).is_some_and(|finest| used > HARDLY_FINER * finest);
+            let is_known = last.is_some() || width < NEARLY_NARROW * answer.upper;
+            if is_close || is_known && shelf.is_spent() {
+                break;
+            }
+        }
         // Another lattice as fine as the last one, under the same tilt, would show the same.
         let tilt = plan.tilt;
         let is_repetition = last.is_some_and(|(spacing, before): (f64, f64)| {
@@ -199,14 +256,14 @@ pub(crate) fn solve(steps: &[Part], query: Query, known: Interval, aim: Aim) -> 
         let mut reverted = false;
         for (&d, tried) in active.iter().zip(tried) {
             // What the first direction proves from below is what the second need not look beneath.
-            let threshold = answer.lower.max(directions[leader].known.lower);
+            let threshold = visible.max(directions[leader].known.lower);
             let direction = &mut directions[d];
             let Some(plan) = direction.plan(threshold) else {
                 continue;
             };
-            if let Some(interval) =
-                bound(&mut tables, direction.reversed, used, plan, direction.query, direction.certain)
-            {
+            if let Some(look) = Look::new(&mut tables, direction.reversed, used, plan, direction.certain) {
+                let interval = look.answer(direction.query);
+                shelf.keep(look);
                 let before = direction.known;
                 direction.known = before.intersect(direction.with_certain(interval));
                 let is_better = match wanted {
@@ -229,7 +286,10 @@ pub(crate) fn solve(steps: &[Part], query: Query, known: Interval, aim: Aim) -> 
             // of first on coarse lattices; between the two is a guess that only decides when to stop.
             let ratio = last.map_or(0.0, |(spacing, _)| (used / spacing).powf(1.5));
             let moved = before.upper - answer.upper;
-            if ratio > 0.0 && ratio < 1.0 {
+            // An upper end that came from the shelf, or from nothing, and did not move at all says nothing of
+            // what is left.
+            let is_news = moved > 0.0 || matches!(query, Query::Epsilon { .. });
+            if ratio > 0.0 && ratio < 1.0 && is_news {
                 (width, previous) = (moved * ratio / (1.0 - ratio), moved / (1.0 - ratio));
             }
         }
@@ -260,13 +320,13 @@ pub(crate) fn solve(steps: &[Part], query: Query, known: Interval, aim: Aim) -> 
         }
         // A cheap second look where it may be the last one.
         let finest = if first_look && (wanted == Ends::Upper || deep) { 0.25 } else { 1.0 / 64.0 };
-        spacing = Some(used * (0.6 * goal / width).sqrt().clamp(finest, 0.7));
+        spacing = Some(finer(used, goal, width, finest));
     }
     answer
 }
 
 impl Direction {
-    fn new(steps: &[Part], query: Query, upper: f64, reversed: bool) -> Self {
+    fn new(steps: &[Part], query: Query, upper: f64, reversed: bool, floor: f64) -> Self {
         let total: f64 = steps.iter().map(|step| step.count).sum();
         let certain = certain(steps, reversed);
         // Rounding of the difference is a relative error of delta, and is added where the result is taken.
@@ -279,15 +339,13 @@ impl Direction {
             Query::Delta { epsilon } => {
                 // First a sketch, for the order of magnitude of delta.
                 let sketch = Scout::new(steps, truncation_point(1e-40 / total), reversed);
-                (sketch.tilt_at(epsilon).1 - 12.0).exp()
+                (sketch.tilt_at(epsilon).1 - 12.0).exp().max(0.01 * floor)
             }
         };
         // Truncated mass counts fully into delta: a millionth of a millionth of it is small against any goal.
         let truncation = truncation_point(1e-12 * delta / total);
         // No loss exceeds the sum of the largest.
-        let largest_loss =
-            steps.iter().map(|step| step.count * step.pair.largest_loss(reversed)).sum::<f64>();
-        let largest_loss = largest_loss * (1.0 + 1e-12);
+        let largest_loss = largest_loss(steps, reversed);
         let upper = match query {
             Query::Epsilon { .. } => upper.min(largest_loss.max(0.0)),
             Query::Delta { epsilon } if epsilon >= largest_loss => certain * (1.0 + 1e-12),
@@ -327,10 +385,7 @@ impl Direction {
     fn with_certain(&self, finite: Interval) -> Interval {
         match self.query {
             Query::Epsilon { .. } => finite,
-            Query::Delta { .. } => Interval {
-                lower: finite.lower + self.certain * (1.0 - 1e-12),
-                upper: (finite.upper + self.certain * (1.0 + 1e-12)).min(1.0),
-            },
+            Query::Delta { .. } => with_certain(finite, self.certain),
         }
     }
 
@@ -393,6 +448,19 @@ impl Discretisation {
     }
 }
 
+/// An interval for delta from one for that of the finite losses and the mass at infinite loss.
+fn with_certain(finite: Interval, certain: f64) -> Interval {
+    Interval {
+        lower: finite.lower + certain * (1.0 - 1e-12),
+        upper: (finite.upper + certain * (1.0 + 1e-12)).min(1.0),
+    }
+}
+
+/// No finite loss of a composition is larger.
+fn largest_loss(steps: &[Part], reversed: bool) -> f64 {
+    steps.iter().map(|step| step.count * step.pair.largest_loss(reversed)).sum::<f64>() * (1.0 + 1e-12)
+}
+
 /// The finest spacing for which the tables of all steps stay within their limit.
 fn finest_table(steps: &[Part], truncation: f64, most: usize) -> f64 {
     let range = |step: &Part| {
@@ -447,76 +515,115 @@ impl Tables<'_> {
     }
 }
 
-/// The interval that one lattice proves for one direction.
-fn bound(
-    tables: &mut Tables<'_>,
+/// The spacing that should come out within `goal` where another one came out with a `width`: errors are of
+/// second order.
+fn finer(spacing: f64, goal: f64, width: f64, finest: f64) -> f64 {
+    spacing * (0.6 * goal / width).sqrt().clamp(finest, 0.7)
+}
+
+/// Which directions have to be looked at.
+fn ways(steps: &[Part]) -> &'static [bool] {
+    if steps.iter().all(|step| step.pair.is_symmetric()) { &[false] } else { &[false, true] }
+}
+
+/// One direction, composed on one lattice.
+pub(crate) struct Look {
     reversed: bool,
     spacing: f64,
     plan: Discretisation,
-    query: Query,
+    upper: Option<Composed>,
+    lower: Option<Composed>,
+    slack: Slack,
     certain: f64,
-) -> Option<Interval> {
-    let points = (plan.window.high - plan.window.low) / spacing;
-    let length = (points.ceil().max(64.0) as usize + 2).checked_next_power_of_two()?;
-    if length > LONGEST_TRANSFORM {
-        return None;
-    }
-    let mut slack = Slack { mass: 0.0, loss: 0.0 };
-    let mut composer = Composer::new(tables.steps.len(), spacing, plan.tilt, length, plan.window);
-    for index in 0..tables.steps.len() {
-        let cells = tables.get(index, reversed)?;
-        let count = tables.steps[index].count;
-        let one = cells.slack();
-        slack.mass += count * one.mass;
-        slack.loss += count * one.loss;
-        composer.add(&cells.dominating(), &cells.dominated(), count);
-    }
-    let [upper, lower] = composer.finish();
-    Some(match query {
-        Query::Epsilon { delta } => {
-            // What is left of delta after the mass at infinite loss, which is right to a few units.
-            let certain_error = 1e-13 * certain / delta;
-            let upper = upper.and_then(|composed| {
-                let target = delta * (1.0 - certain_error) * (-slack.mass - composed.relative_error()).exp();
-                Some(outwards(
-                    composed.epsilon(target, End::Upper, plan.reference)?
-                        + slack.loss
-                        + composed.loss_error(),
-                    End::Upper,
-                ))
-            });
-            let lower = lower.and_then(|composed| {
-                let target = delta * (1.0 + certain_error) * (slack.mass + composed.relative_error()).exp();
-                Some(outwards(
-                    composed.epsilon(target, End::Lower, plan.reference)?
-                        - slack.loss
-                        - composed.loss_error(),
-                    End::Lower,
-                ))
-            });
-            Interval { lower: lower.unwrap_or(0.0).max(0.0), upper: upper.unwrap_or(f64::MAX).max(0.0) }
+    /// What it took, in half-cells of a table of one law.
+    work: f64,
+}
+
+impl Look {
+    /// What one lattice proves for one direction. `None` where the window is too long for a transform.
+    fn new(
+        tables: &mut Tables<'_>,
+        reversed: bool,
+        spacing: f64,
+        plan: Discretisation,
+        certain: f64,
+    ) -> Option<Self> {
+        let points = (plan.window.high - plan.window.low) / spacing;
+        let length = (points.ceil().max(64.0) as usize + 2).checked_next_power_of_two()?;
+        if length > LONGEST_TRANSFORM {
+            return None;
         }
-        Query::Delta { epsilon } => {
-            let upper = upper.and_then(|composed| {
-                let factor = (slack.mass + composed.relative_error()).exp();
-                Some(outwards(
-                    composed.delta(epsilon - slack.loss - composed.loss_error(), End::Upper)? * factor,
-                    End::Upper,
-                ))
-            });
-            let lower = lower.and_then(|composed| {
-                let factor = (-slack.mass - composed.relative_error()).exp();
-                Some(outwards(
-                    composed.delta(epsilon + slack.loss + composed.loss_error(), End::Lower)? * factor,
-                    End::Lower,
-                ))
-            });
-            // Nothing is claimed of values near the end of the range of f64.
-            let lower = lower.unwrap_or(0.0);
-            let lower = if lower < 1e-280 { 0.0 } else { lower };
-            Interval { lower, upper: (upper.unwrap_or(1.0) + 1e-280).min(1.0) }
+        let mut slack = Slack { mass: 0.0, loss: 0.0 };
+        let mut work = 0.4 * length as f64;
+        let mut composer = Composer::new(tables.steps.len(), spacing, plan.tilt, length, plan.window);
+        for index in 0..tables.steps.len() {
+            let cells = tables.get(index, reversed)?;
+            let count = tables.steps[index].count;
+            let one = cells.slack();
+            work += cells.p.len() as f64 * tables.steps[index].pair.laws();
+            slack.mass += count * one.mass;
+            slack.loss += count * one.loss;
+            composer.add(&cells.dominating(), &cells.dominated(), count);
         }
-    })
+        let [upper, lower] = composer.finish();
+        Some(Self { reversed, spacing, plan, upper, lower, slack, certain, work })
+    }
+
+    /// The interval for the finite losses.
+    fn answer(&self, query: Query) -> Interval {
+        let Self { plan, slack, certain, .. } = self;
+        let (upper, lower) = (self.upper.as_ref(), self.lower.as_ref());
+        match query {
+            Query::Epsilon { delta } => {
+                // What is left of delta after the mass at infinite loss, which is right to a few units.
+                let certain_error = 1e-13 * certain / delta;
+                let upper = upper.and_then(|composed| {
+                    let target =
+                        delta * (1.0 - certain_error) * (-slack.mass - composed.relative_error()).exp();
+                    Some(outwards(
+                        composed.epsilon(target, End::Upper, plan.reference)?
+                            + slack.loss
+                            + composed.loss_error(),
+                        End::Upper,
+                    ))
+                });
+                let lower = lower.and_then(|composed| {
+                    let target =
+                        delta * (1.0 + certain_error) * (slack.mass + composed.relative_error()).exp();
+                    Some(outwards(
+                        composed.epsilon(target, End::Lower, plan.reference)?
+                            - slack.loss
+                            - composed.loss_error(),
+                        End::Lower,
+                    ))
+                });
+                Interval { lower: lower.unwrap_or(0.0).max(0.0), upper: upper.unwrap_or(f64::MAX).max(0.0) }
+            }
+            Query::Delta { epsilon } => {
+                let upper = upper.and_then(|composed| {
+                    let factor = (slack.mass + composed.relative_error()).exp();
+                    Some(outwards(
+                        composed.delta(epsilon - slack.loss - composed.loss_error(), End::Upper)? * factor,
+                        End::Upper,
+                    ))
+                });
+                let lower = lower.and_then(|composed| {
+                    let factor = (-slack.mass - composed.relative_error()).exp();
+                    Some(outwards(
+                        composed.delta(epsilon + slack.loss + composed.loss_error(), End::Lower)? * factor,
+                        End::Lower,
+                    ))
+                });
+                in_range(lower, upper)
+            }
+        }
+    }
+}
+
+/// An interval for delta. Nothing is claimed of values near the end of the range of f64.
+fn in_range(lower: Option<f64>, upper: Option<f64>) -> Interval {
+    let lower = lower.filter(|&lower| lower >= 1e-280).unwrap_or(0.0);
+    Interval { lower, upper: (upper.unwrap_or(1.0) + 1e-280).min(1.0) }
 }
 
 /// The last few roundings: interpolation and the addition of slack.

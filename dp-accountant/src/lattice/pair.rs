@@ -184,6 +184,14 @@ impl Pair {
         if reversed { forwards.reversed().checked() } else { Some(forwards) }
     }
 
+    /// How many times as long the table of this pair takes as that of a simple one, roughly.
+    pub(crate) fn laws(&self) -> f64 {
+        match self {
+            Pair::Tagged(_) => 2.0,
+            _ => 1.0,
+        }
+    }
+
     /// Whether the reverse's table is best made from the table itself.
     pub(crate) fn shares_table(&self) -> bool {
         match self {

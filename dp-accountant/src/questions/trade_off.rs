@@ -32,6 +32,7 @@
 
 use std::fmt;
 
+use crate::accountant::Inquiry;
 use crate::{Accountant, Certified, Engine, Error, Result};
 
 /// Largest epsilon whose exponential is used.
@@ -97,9 +98,11 @@ impl Accountant {
                 bound: "between 1e-9 and 1",
             });
         }
-        let end = self.far_end(SMALLEST_DELTA.min(0.1 * width))?;
+        let mut inquiry = self.inquiry(LARGEST_EPSILON)?;
+        let end = far_end(&mut inquiry, SMALLEST_DELTA.min(0.1 * width))?;
+        inquiry.lower_to(end);
         let enough = SHARE_OF_WIDTH * width;
-        let mut curve = self.curve_at(&[0.0, 0.25 * end, 0.5 * end, 0.75 * end, end], enough)?;
+        let mut curve = curve_at(&mut inquiry, &[0.0, 0.25 * end, 0.5 * end, 0.75 * end, end], enough)?;
         while curve.corners.len() < MOST_POINTS {
             let cells: Vec<usize> = (0..curve.corners.len() - 1).filter(|&i| curve.gap(i) > width).collect();
             let mut added = Vec::new();
@@ -109,7 +112,8 @@ impl Accountant {
                 let known = from.delta.width().max(to.delta.width());
                 if from.delta.upper - to.delta.lower > 4.0 * known {
                     let epsilon = 0.5 * (from.epsilon + to.epsilon);
-                    added.push(Corner { epsilon, delta: self.delta_within(epsilon, enough)? });
+                    inquiry.close_spent();
+                    added.push(Corner { epsilon, delta: inquiry.delta_within(epsilon, enough)? });
                 }
             }
             if added.is_empty() {
@@ -121,39 +125,44 @@ impl Accountant {
         Ok(curve)
     }
 
-    /// The epsilon beyond which the curve is not looked at.
-    fn far_end(&self, delta: f64) -> Result<f64> {
-        // Where an outcome may give everything away, delta does not fall below its probability.
-        let mut delta = delta;
-        loop {
-            match self.epsilon(delta) {
-                Err(Error::NoEpsilon { .. }) if delta < 0.1 => delta *= 10.0,
-                Err(Error::NoEpsilon { .. }) => return Ok(LARGEST_EPSILON / 35.0),
-                other => return Ok(other?.upper.min(LARGEST_EPSILON)),
-            }
-        }
-    }
-
     /// The trade-off curve as far as delta at some epsilons tells it. Epsilon 0 is always added.
     ///
     /// # Errors
     /// Those of [`delta`](Self::delta); [`Error::Epsilon`] above 700, where the slope of a line is no number
     /// any more.
     pub fn trade_off_at(&self, epsilons: &[f64]) -> Result<TradeOff> {
-        self.curve_at(epsilons, 0.0)
-    }
-
-    /// The same for a purpose for which some width of delta is `enough`.
-    fn curve_at(&self, epsilons: &[f64], enough: f64) -> Result<TradeOff> {
         if let Some(&value) = epsilons.iter().find(|&&epsilon| epsilon > LARGEST_EPSILON) {
             return Err(Error::Epsilon { value, bound: "at most 700 on a trade-off curve" });
         }
-        let mut epsilons: Vec<f64> = epsilons.iter().copied().chain([0.0]).collect();
-        epsilons.sort_by(f64::total_cmp);
-        epsilons.dedup();
-        let corner = |epsilon| Ok(Corner { epsilon, delta: self.delta_within(epsilon, enough)? });
-        Ok(TradeOff { corners: epsilons.into_iter().map(corner).collect::<Result<_>>()? })
+        let highest = epsilons.iter().copied().fold(0.0, f64::max);
+        curve_at(&mut self.inquiry(highest)?, epsilons, 0.0)
     }
+}
+
+/// The epsilon beyond which the curve is not looked at.
+fn far_end(inquiry: &mut Inquiry, delta: f64) -> Result<f64> {
+    // Where an outcome may give everything away, delta does not fall below its probability.
+    let mut delta = delta;
+    loop {
+        match inquiry.promised_epsilon(delta) {
+            Err(Error::NoEpsilon { .. }) if delta < 0.1 => delta *= 10.0,
+            Err(Error::NoEpsilon { .. }) => return Ok(LARGEST_EPSILON / 35.0),
+            other => return Ok(other?.min(LARGEST_EPSILON)),
+        }
+    }
+}
+
+/// The trade-off curve by delta at some epsilons and 0, for a purpose for which some width of delta is
+/// `enough`.
+fn curve_at(inquiry: &mut Inquiry, epsilons: &[f64], enough: f64) -> Result<TradeOff> {
+    let mut epsilons: Vec<f64> = epsilons.iter().copied().chain([0.0]).collect();
+    epsilons.sort_by(f64::total_cmp);
+    epsilons.dedup();
+    let mut corners = Vec::with_capacity(epsilons.len());
+    for epsilon in epsilons {
+        corners.push(Corner { epsilon, delta: inquiry.delta_within(epsilon, enough)? });
+    }
+    Ok(TradeOff { corners })
 }
 
 impl TradeOff {
@@ -472,6 +481,31 @@ mod tests {
                 let answer = curve.false_negative_rate(alpha).expect("a probability");
                 assert!(answer.lower <= missed + 1e-13, "{x}: {answer:?} {missed}");
                 assert!(answer.width() <= 3e-4, "{x}: {answer:?}");
+            }
+        }
+    }
+
+    /// The points of a curve share lattices; each alone has its own. Both hold the truth, which neither end
+    /// may have left, and sharing costs no more than the width that is enough for the curve.
+    #[test]
+    fn points_that_share_lattices_are_those_of_single_questions() {
+        let with = |batch, records| Sampling::WithReplacement { batch, records };
+        for (relation, noise_multiplier, sampling, steps) in [
+            (Relation::AddRemove, 1.0, with(10, 1_000), 50),
+            (Relation::ReplaceOne, 2.0, with(20, 1_000), 30),
+            (Relation::ReplaceOne, 1.5, Sampling::WithoutReplacement { batch: 20, records: 1_000 }, 100),
+        ] {
+            let event = Event::new(Mechanism::Gaussian { noise_multiplier }, sampling).expect("valid");
+            let accountant = Accountant::new(relation).compose(event, steps);
+            let width = 1e-2;
+            let curve = accountant.trade_off(width).expect("a curve");
+            for corner in curve.corners() {
+                let (shared, alone) = (corner.delta, accountant.delta(corner.epsilon).expect("an answer"));
+                let case = format!("{sampling} {}: {shared:?} {alone:?}", corner.epsilon);
+                assert!(shared.upper >= alone.lower && shared.lower <= alone.upper, "{case}");
+                let enough = 2.0 * (SHARE_OF_WIDTH * width).max(1e-3 * alone.upper) + 1e-3 * alone.width();
+                assert!(shared.upper <= alone.upper + enough, "{case}");
+                assert!(shared.lower >= alone.lower - enough - 1e-4 * alone.upper, "{case}");
             }
         }
     }

@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 
 use crate::closed_form::{Interval, gaussian_delta, invert, subsampled_step_delta};
-use crate::lattice::{self, Aim, Pair, Part, Query, Subsampled};
+use crate::lattice::{self, Aim, Pair, Part, Query, Shelf, Subsampled};
 use crate::{Accountant, Certified, Composition, Event, Mechanism, Relation, Sampling, strategies};
 
 fn event(noise_multiplier: f64, rate: f64) -> Event {
@@ -102,7 +102,11 @@ proptest! {
         let exact = invert(truth, given);
         let wide = Interval { lower: 0.0, upper: 4.0 * exact.upper + 1.0 };
         let found = lattice::solve(
-            &[part(noise_multiplier, 1.0, count)], Query::Epsilon { delta: given }, wide, Aim::both(1e-3),
+            &[part(noise_multiplier, 1.0, count)],
+            Query::Epsilon { delta: given },
+            wide,
+            Aim::both(1e-3),
+            &mut Shelf::default(),
         );
         prop_assert!(found.lower <= exact.upper && found.upper >= exact.lower, "{found:?} {exact:?}");
         prop_assert!(found.upper - found.lower <= 1e-2 * exact.upper + 1e-6, "{found:?} {exact:?}");
@@ -117,7 +121,8 @@ proptest! {
         let exact = subsampled_step_delta(noise_multiplier, rate, epsilon);
         let wide = Interval { lower: 0.0, upper: 1.0 };
         let step = part(noise_multiplier, rate, 1.0);
-        let found = lattice::solve(&[step], Query::Delta { epsilon }, wide, Aim::both(1e-3));
+        let shelf = &mut Shelf::default();
+        let found = lattice::solve(&[step], Query::Delta { epsilon }, wide, Aim::both(1e-3), shelf);
         prop_assert!(found.lower <= exact.upper && found.upper >= exact.lower, "{found:?} {exact:?}");
         prop_assert!(exact.upper < 1e-12 || found.upper - found.lower <= 0.2 * exact.upper, "{found:?} {exact:?}");
     }

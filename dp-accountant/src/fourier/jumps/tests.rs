@@ -25,7 +25,7 @@ use super::transform::{Complex, Known, Transform, modulus, times};
 use super::waves::Waves;
 use super::*;
 use crate::fourier::{Direction, Law, Patience};
-use crate::lattice::{self, Aim, Pair, Part, Query, Replaced, Subsampled};
+use crate::lattice::{self, Aim, Pair, Part, Query, Replaced, Shelf, Subsampled};
 use crate::special::ROUNDOFF;
 use crate::{Accountant, Event, Mechanism, Relation, Sampling};
 use proptest::prelude::*;
@@ -664,7 +664,8 @@ proptest! {
             parts.push(Part { pair: Pair::Subsampled(line), count: 1.0 });
         }
         let known = Interval { lower: 0.0, upper: 1e6 };
-        let other = lattice::solve(&parts, Query::Epsilon { delta }, known, Aim::both(1e-2));
+        let shelf = &mut Shelf::default();
+        let other = lattice::solve(&parts, Query::Epsilon { delta }, known, Aim::both(1e-2), shelf);
         prop_assert!(found.lower <= other.upper && other.lower <= found.upper, "{:?} {:?}", found, other);
         // The other question.
         if found.upper < f64::MAX && found.lower > 0.0 {
