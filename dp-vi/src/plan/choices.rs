@@ -247,8 +247,10 @@ impl Settings {
                 ));
             }
             let of_others = counting + starting + if shape.is_some() { self.curvature_share } else { 0.0 };
-            // What is for the steps should be most of it.
-            let locates = of_others <= 0.5 && self.locates(survey, start_from_prior);
+            // What is for the steps should be most of it, and a budget so small that no octave would show is
+            // for them alone.
+            let shows = rest.noise_multiplier <= OctaveRelease::MOST_NOISE * OCTAVE_SHARE.sqrt();
+            let locates = of_others <= 0.5 && shows && self.locates(survey, start_from_prior);
             let locating = match (locates, self.public_records) {
                 (false, _) => 0.0,
                 (true, None) => OCTAVE_SHARE,

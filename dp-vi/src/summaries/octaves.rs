@@ -21,9 +21,12 @@ pub(crate) struct OctaveRelease {
 }
 
 impl OctaveRelease {
+    /// The largest noise multiplier, with which an octave of a few million records does not show.
+    pub(crate) const MOST_NOISE: f64 = 1e6;
+
     /// Of this many numbers of a record, with at least this noise multiplier, or the nearest that can be drawn.
     pub(crate) fn new(relation: Relation, numbers: usize, noise_multiplier: f64) -> Result<Self> {
-        let unit = unit(relation, numbers, noise_multiplier.clamp(1e-3, 1e6))?;
+        let unit = unit(relation, numbers, noise_multiplier.clamp(1e-3, Self::MOST_NOISE))?;
         let event = grid::event_of_bits(grid::BITS, relation, difference(relation, numbers, unit))?;
         Ok(Self { numbers, unit, event })
     }
