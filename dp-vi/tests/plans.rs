@@ -83,7 +83,7 @@ fn octaves_cost_what_the_stated_number_of_records_needs() {
     // Between them the noise of a count is a 128th of the records, of √6 in norm for five features and an outcome.
     let fraction = stated(6_000) / stated(9_000);
     assert!((fraction / 2.25 - 1.0).abs() < 1e-6 && (0.01..0.1).contains(&stated(9_000)), "{fraction}");
-    let hopeless = run().budget(budget(1e-7, Relation::AddRemove));
+    let hopeless = run().steps(1).budget(Budget { epsilon: 1.2e-5, delta: 1e-12, ..add_remove() });
     for off in [run().rough_fit(false), run().clip_norm(1.0), hopeless] {
         assert_eq!(share(off), 0.0);
     }
