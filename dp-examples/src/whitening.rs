@@ -356,6 +356,8 @@ impl Whitening {
             .public_records(self.records())
             .initial_values(InitialValues::PriorMedian)
             .correction(Correction::Full)
+            // Whitened features are of order one already.
+            .rough_fit(false)
             .subsample(FullBatch)
     }
 
