@@ -1,7 +1,7 @@
 //! Which engine answers: Fourier inversion where it applies and proves enough, discretised loss distributions
 //! for the rest.
 
-use crate::accountant::{DEEP, DELTA_WIDTH_FACTOR};
+use crate::accountant::DEEP;
 use crate::closed_form::Interval;
 use crate::fourier::{self, Direction, Law, Patience};
 use crate::lattice::{self, Aim, Pair, Part, Query, Shelf};
@@ -53,11 +53,7 @@ pub(crate) fn answer(
     if let Some(interval) = shelf.answer(parts, query, aim) {
         return Proven::new(interval, Engine::LossDistribution);
     }
-    let relative_width = aim.relative_width;
-    let goal = match query {
-        Query::Epsilon { .. } => relative_width,
-        Query::Delta { .. } => (DELTA_WIDTH_FACTOR * relative_width).min(1.0),
-    };
+    let goal = aim.relative(query);
     let profile = profile(parts);
     let narrow = |found: &Proven| {
         let Interval { lower, upper } = found.interval;

@@ -388,13 +388,7 @@ impl Composed {
                 return None;
             }
             let offset = (epsilon - self.loss(index - 1)).max(0.0);
-            let share = 1.0 - (offset.exp_m1() / self.spacing.exp_m1()).min(1.0);
-            let finite = at.sum + share * (next.sum - at.sum);
-            let value = match end {
-                End::Upper => finite + at.extra,
-                End::Lower => (finite - next.extra).max(0.0),
-            };
-            Some(value * unit)
+            Some(between(next, at, offset, self.spacing, end, 0.0) * unit)
         })
     }
 
@@ -556,19 +550,25 @@ impl Sums {
             return None;
         }
         let place = (index - self.first) as usize;
-        let (next, at) = (self.points[place], self.points[place + 1]);
-        let share = 1.0 - (offset.exp_m1() / self.spacing.exp_m1()).min(1.0);
-        let finite = at.sum + share * (next.sum - at.sum);
-        let value = match self.end {
-            End::Upper => finite + at.extra + LOST,
-            End::Lower => (finite - next.extra - LOST).max(0.0),
-        };
-        Some(value * self.unit).filter(|delta| delta.is_finite())
+        let (next, at) = (&self.points[place], &self.points[place + 1]);
+        Some(between(next, at, offset, self.spacing, self.end, LOST) * self.unit)
+            .filter(|delta| delta.is_finite())
     }
 
     /// How many points are kept.
     pub(crate) fn len(&self) -> usize {
         self.points.len()
+    }
+}
+
+/// delta between two neighbouring lattice points, this far above the lower one, `next`, in units of the walk: the
+/// sum is linear in e^ε there, and the rest is taken at the end where it is worse, with what is `lost` besides.
+fn between(next: &Point, at: &Point, offset: f64, spacing: f64, end: End, lost: f64) -> f64 {
+    let share = 1.0 - (offset.exp_m1() / spacing.exp_m1()).min(1.0);
+    let finite = at.sum + share * (next.sum - at.sum);
+    match end {
+        End::Upper => finite + at.extra + lost,
+        End::Lower => (finite - next.extra - lost).max(0.0),
     }
 }
 

@@ -89,17 +89,22 @@ impl Aim {
         Self { relative_width, enough: 0.0, promised: 0.0, floor: 0.0, ends: Ends::Both }
     }
 
+    /// The relative width that is wanted: delta falls exponentially in epsilon, so that asking the same of it would be
+    /// asking far more.
+    pub(crate) fn relative(&self, query: Query) -> f64 {
+        match query {
+            Query::Epsilon { .. } => self.relative_width,
+            Query::Delta { .. } => (self.relative_width * crate::accountant::DELTA_WIDTH_FACTOR).min(1.0),
+        }
+    }
+
     /// The width that is wanted of an answer of about this size.
     fn goal(&self, query: Query, answer: f64) -> f64 {
-        // delta falls exponentially in epsilon: asking the same relative width of it would be asking far
-        // more.
-        let relative = match query {
-            Query::Epsilon { .. } => self.relative_width * answer.max(SMALLEST_SCALE),
-            Query::Delta { .. } => {
-                (self.relative_width * crate::accountant::DELTA_WIDTH_FACTOR).min(1.0) * answer
-            }
+        let size = match query {
+            Query::Epsilon { .. } => answer.max(SMALLEST_SCALE),
+            Query::Delta { .. } => answer,
         };
-        relative.max(self.least(answer))
+        (self.relative(query) * size).max(self.least(answer))
     }
 
     /// The least width that is worth any work for an answer of about this size.
@@ -181,11 +186,7 @@ pub(crate) fn solve(steps: &[Part], query: Query, known: Interval, aim: Aim, she
     let mut spacing: Option<f64> = None;
     // The last lattice's spacing, and the leader's tilt on it.
     let mut last: Option<(f64, f64)> = None;
-    // delta falls exponentially in epsilon: asking the same relative width of it would be asking far more.
-    let relative_width = match query {
-        Query::Epsilon { .. } => aim.relative_width,
-        Query::Delta { .. } => (aim.relative_width * crate::accountant::DELTA_WIDTH_FACTOR).min(1.0),
-    };
+    let relative_width = aim.relative(query);
     let goal_for = |answer: Interval| aim.goal(query, answer.upper);
     let wanted = aim.ends;
     // Where the shelf tells how wide a lattice of which spacing comes out, that is the first look.
@@ -600,23 +601,53 @@ impl Look {
                 Interval { lower: lower.unwrap_or(0.0).max(0.0), upper: upper.unwrap_or(f64::MAX).max(0.0) }
             }
             Query::Delta { epsilon } => {
-                let upper = upper.and_then(|composed| {
-                    let factor = (slack.mass + composed.relative_error()).exp();
-                    Some(outwards(
-                        composed.delta(epsilon - slack.loss - composed.loss_error(), End::Upper)? * factor,
-                        End::Upper,
-                    ))
-                });
-                let lower = lower.and_then(|composed| {
-                    let factor = (-slack.mass - composed.relative_error()).exp();
-                    Some(outwards(
-                        composed.delta(epsilon + slack.loss + composed.loss_error(), End::Lower)? * factor,
-                        End::Lower,
-                    ))
+                let [upper, lower] = [End::Upper, End::Lower].map(|end| {
+                    let (composed, margin) = self.end(end)?;
+                    Some(margin.delta(composed.delta(margin.epsilon(epsilon), end)?))
                 });
                 in_range(lower, upper)
             }
         }
+    }
+
+    /// What was composed for an end, if it was, and what its errors are for delta.
+    fn end(&self, end: End) -> Option<(&Composed, Margin)> {
+        let composed = match end {
+            End::Upper => self.upper.as_ref()?,
+            End::Lower => self.lower.as_ref()?,
+        };
+        let exponent = self.slack.mass + composed.relative_error();
+        let margin = Margin { end, losses: [self.slack.loss, composed.loss_error()], exponent };
+        Some((composed, margin))
+    }
+}
+
+/// What the errors of a composition do to an end of delta.
+struct Margin {
+    end: End,
+    /// How far losses may be off, by discretisation and by rounding.
+    losses: [f64; 2],
+    /// How far the logarithm of delta may be.
+    exponent: f64,
+}
+
+impl Margin {
+    /// The epsilon to ask about in the place of this one.
+    fn epsilon(&self, epsilon: f64) -> f64 {
+        let [discretised, rounded] = self.losses;
+        match self.end {
+            End::Upper => epsilon - discretised - rounded,
+            End::Lower => epsilon + discretised + rounded,
+        }
+    }
+
+    /// The end, from the delta that was found there.
+    fn delta(&self, delta: f64) -> f64 {
+        let exponent = match self.end {
+            End::Upper => self.exponent,
+            End::Lower => -self.exponent,
+        };
+        outwards(delta * exponent.exp(), self.end)
     }
 }
 

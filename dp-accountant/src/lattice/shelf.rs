@@ -7,7 +7,7 @@
 //! taken, and only where that is wider than wanted is another lattice composed.
 
 use super::compose::{End, Sums};
-use super::{Aim, Look, Part, Query, certain, in_range, largest_loss, outwards, ways, with_certain};
+use super::{Aim, Look, Margin, Part, Query, certain, in_range, largest_loss, ways, with_certain};
 use crate::closed_form::Interval;
 
 /// The most lattice points that are kept, which bounds memory to 32 MB.
@@ -39,13 +39,10 @@ struct Kept {
     ends: [Option<Side>; 2],
 }
 
-/// One end, with what it is to be moved and multiplied by.
+/// One end, with its errors.
 struct Side {
     sums: Sums,
-    /// What is added to epsilon before the sums are asked.
-    moved: f64,
-    factor: f64,
-    end: End,
+    margin: Margin,
 }
 
 impl Shelf {
@@ -115,20 +112,10 @@ impl Shelf {
         let Some(highest) = self.highest else { return };
         self.work += look.work;
         let side = |end: End| {
-            let composed = match end {
-                End::Upper => look.upper.as_ref()?,
-                End::Lower => look.lower.as_ref()?,
-            };
-            // As Look::answer has it.
-            let (move_by, exponent) =
-                (look.slack.loss + composed.loss_error(), look.slack.mass + composed.relative_error());
-            let (moved, factor) = match end {
-                End::Upper => (-move_by, exponent.exp()),
-                End::Lower => (move_by, (-exponent).exp()),
-            };
-            let reference = look.plan.reference;
-            let sums = composed.sums(end, reference, moved.min(0.0), highest + moved.max(0.0))?;
-            Some(Side { sums, moved, factor, end })
+            let (composed, margin) = look.end(end)?;
+            let (lowest, highest) = (margin.epsilon(0.0).min(0.0), margin.epsilon(highest).max(highest));
+            let sums = composed.sums(end, look.plan.reference, lowest, highest)?;
+            Some(Side { sums, margin })
         };
         let ends = [side(End::Upper), side(End::Lower)];
         self.looks.push(Kept { reversed: look.reversed, spacing: look.spacing, certain: look.certain, ends });
@@ -149,7 +136,7 @@ impl Kept {
 
 impl Side {
     fn delta(&self, epsilon: f64) -> Option<f64> {
-        Some(outwards(self.sums.delta(epsilon + self.moved)? * self.factor, self.end))
+        Some(self.margin.delta(self.sums.delta(self.margin.epsilon(epsilon))?))
     }
 }
 
