@@ -117,7 +117,8 @@ fn the_statement_is_what_the_accountant_says() {
     let report = fit.privacy();
     let epsilon = report.epsilon.as_ref().unwrap();
     assert!(epsilon.lower <= epsilon.upper && epsilon.upper <= 1.0 && epsilon.upper > 0.99, "{epsilon:?}");
-    // Account for the same run from the numbers in the plan, independently: the steps, the curvature, and where the columns lie.
+    // Account for the same run from the numbers in the plan, independently: the steps, the curvature, and where
+    // the columns lie.
     let plan = DpVi::new(logistic, AutoNormal::new())
         .budget(budget(1.0))
         .subsample(Poisson::rate(0.05).unwrap())

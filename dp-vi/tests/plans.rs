@@ -55,7 +55,8 @@ fn a_budget_is_enough() {
             assert_eq!((plan.residual_bound, plan.clip_norm), (bound, bound * 5.0_f64.sqrt()));
             let curvature = plan.curvature.unwrap();
             assert_eq!(curvature.shape, CurvatureShape::Full);
-            // 15 % of 1/σ² for it and 10 % for the octaves: σ_c = σ₁/√.15, σ_o = σ₁/√.1 and σ = σ₁ √(300/.75).
+            // 15 % of 1/σ² for it and 10 % for the octaves: σ_c = σ₁/√.15, σ_o = σ₁/√.1 and
+            // σ = σ₁ √(300/.75).
             let ratio = plan.calibrated.unwrap().noise_multiplier / curvature.noise_multiplier;
             assert!((ratio / (300.0 * 0.15 / 0.75_f64).sqrt() - 1.0).abs() < 1e-3, "{ratio}");
             let ratio = plan.octaves.unwrap().noise_multiplier / curvature.noise_multiplier;

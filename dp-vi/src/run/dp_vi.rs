@@ -55,7 +55,7 @@ use std::path::PathBuf;
 /// | noise | exact, on a grid; or in floating point, for comparison | [`noise`](DpVi::noise) |
 /// | posterior | corrected for the noise: where there are weights, for 15 % of the budget; else up to 128 elements, by the last quarter of the steps | [`correction`](DpVi::correction) |
 /// | units | coordinates of order one, from a fit to records that are made up from noisy counts of the octaves which the columns' numbers lie in, for up to 10 % of the budget; where something is named that is for the model's own units, those | [`rough_fit`](DpVi::rough_fit) |
-/// | start | where unconstrained values are 0; for models with exchangeable parts a point from the prior whose parts are exchanged for better ones, chosen privately for 15 % of the budget | [`initial_values`](DpVi::initial_values), [`private_start`](DpVi::private_start) |
+/// | start | where unconstrained values are 0, or at the centre of the coordinates that were found; for models with exchangeable parts a point from the prior whose parts are exchanged for better ones, chosen privately for 15 % of the budget | [`initial_values`](DpVi::initial_values), [`private_start`](DpVi::private_start) |
 /// | optimiser | Adam at rate 0.05, held for half of the run and lowered; where `C` follows a quantile `0.05 √(300/T)` for `T` steps, lowered from the start | [`schedule`](DpVi::schedule), [`optimiser`](DpVi::optimiser) |
 /// | noise `σ` | what the budget leaves | |
 ///
@@ -250,7 +250,8 @@ impl<M, G, S> DpVi<M, G, S> {
         self
     }
 
-    /// Where latent values start; by default where the unconstrained values are 0.
+    /// Where latent values start; by default where the unconstrained values are 0, or at the centre of the
+    /// coordinates of a [rough fit](Self::rough_fit).
     ///
     /// There the components of a mixture, or the units of a network, are equal, and a gradient would keep them
     /// so. Where a model has such exchangeable parts, and neither this nor a
@@ -333,14 +334,15 @@ impl<M, G, S> DpVi<M, G, S> {
     /// the run looks for coordinates `v` of the unconstrained values `u`:
     ///
     /// ```text
-    /// u = c + W v        c: the mean of that fit,   W Wᵀ = max(H/256, P/2)⁻¹: what a single record leaves open, or
-    ///                    1.4 deviations of the prior where that is less
+    /// u = c + W v        c: the mean of that fit,   W Wᵀ = max(H/256, P/2)⁻¹: what a single record leaves
+    ///                    open, or 1.4 deviations of the prior where that is less
     /// ```
     ///
-    /// with `H` the curvature of the likelihood of the made-up records and `P` that of the prior, and the larger of the
-    /// two direction by direction. Noise, steps
-    /// and probes have the size of a unit of `v`; the posterior is one of the model's values again.
-    /// [`Fit::parameters`](crate::Fit::parameters) are the guide's, of coordinates.
+    /// with `H` the curvature of the likelihood of the made-up records and `P` that of the prior, the larger of
+    /// the two direction by direction. Small eigenvalues of their sum are raised, for numbers of one octave
+    /// cannot be told from a constant. For Bernoulli outcomes, whose curvature is a quarter of what features
+    /// say, `W` is half of that. Noise, steps and probes have the size of a unit of `v`; the posterior is one of
+    /// the model's values again. [`Fit::parameters`](crate::Fit::parameters) are the guide's, of coordinates.
     ///
     /// The histograms take a tenth of the budget, or less where the [stated](Self::public_records) number of
     /// records is large enough: a share `f` between .01 and .1 with which the noise of a count has a deviation
@@ -359,8 +361,8 @@ impl<M, G, S> DpVi<M, G, S> {
     /// bounds, that share of the budget is better spent on steps. With fewer than some hundred records at
     /// ε = 1 the histograms show little, and the fit may begin somewhere else than without.
     ///
-    /// A clip norm that follows the gradients then lies above the [quantile](crate::Quantile) that noisy
-    /// counts can find, too.
+    /// In coordinates a clip norm that follows the gradients lies above the [quantile](crate::Quantile) that
+    /// noisy counts can find, too.
     #[must_use]
     pub fn rough_fit(mut self, rough_fit: bool) -> Self {
         self.settings.rough_fit = rough_fit;

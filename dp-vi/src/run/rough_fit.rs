@@ -295,9 +295,9 @@ fn is_bernoulli(model: &dyn Model, schema: &Schema) -> Result<bool> {
     Ok(traced.linear()?.is_some_and(|term| term.softplus.is_some()) && traced.is_bernoulli())
 }
 
-/// The lower factor, times a scale, of the inverse of what one record and the prior say together. The two need not be
-/// positive definite: in units in which the diagonal of their sum is one, small and negative eigenvalues are
-/// raised.
+/// The lower factor, times a scale, of the inverse of what one record or the prior says, the larger of the two direction
+/// by direction. They need not be positive definite: in units in which the diagonal of their sum is one, small
+/// and negative eigenvalues of the sum are raised, as if records said that.
 ///
 /// Where records say half as much as the prior or more, the prior is left out: of many records it will say next to
 /// nothing, and to count it would make a direction shorter, and its noise longer, than those that it says
