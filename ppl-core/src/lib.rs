@@ -71,6 +71,9 @@
 //! | `strategies` | random programs for property tests and fuzzing, under the feature `proptest` |
 
 mod base;
+// Tests of this crate link nothing of it.
+#[cfg(not(test))]
+mod compiled;
 pub mod conjugate;
 #[doc = include_str!("../docs/design.md")]
 pub mod design {}
