@@ -4,8 +4,8 @@ use dp_accountant::{Budget, Ledger, Relation};
 use dp_sampler::{FixedSize, FullBatch, Poisson, Scheme, Seed};
 use dp_vi::guides::AutoNormal;
 use dp_vi::{
-    Clipping, Correction, CurvatureShape, DpVi, DrawScheme, PrivacyPlan, PrivateStart, Quantile,
-    RecordWeights, Sensitive,
+    Clipping, Correction, CurvatureShape, DpVi, DrawScheme, PrivacyNoise, PrivacyPlan, PrivateStart,
+    Quantile, RecordWeights, Sensitive,
 };
 use ndarray::{Array1, Array2, arr0};
 use ppl_core::{Column, Ctx, Distribution, Records, Schema, Shape};
@@ -87,6 +87,23 @@ fn octaves_cost_what_the_stated_number_of_records_needs() {
     let hopeless = run().steps(1).budget(Budget { epsilon: 1.2e-5, delta: 1e-12, ..add_remove() });
     for off in [run().rough_fit(false), run().clip_norm(1.0), hopeless] {
         assert_eq!(share(off), 0.0);
+    }
+}
+
+/// Octaves are drawn with exact noise, a draw of which is not quite what is accounted for, whatever the noise of the
+/// steps is. What they cost is known before, so that a large budget is not found to be overspent afterwards.
+#[test]
+fn octaves_and_the_largest_budgets_go_together() {
+    for epsilon in [100.0, 1e3, 1e5] {
+        let budget = Budget { epsilon, ..add_remove() };
+        let run = DpVi::new(logistic as Written, AutoNormal::new()).budget(budget).subsample(FullBatch);
+        let plan = run.noise(PrivacyNoise::Continuous).plan(&schema(5)).unwrap();
+        // What the draws deviate by leaves an epsilon of ln(δ/2τ) at the most, some 140.
+        let upper = plan.calibrated.unwrap().epsilon.upper;
+        assert!(
+            plan.octaves.is_some() && upper <= epsilon && upper > 0.999 * epsilon.min(130.0),
+            "{epsilon}: {upper}"
+        );
     }
 }
 

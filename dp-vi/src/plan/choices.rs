@@ -199,9 +199,16 @@ impl Settings {
             let batches = drawn(if self.compute_limit.is_some() { 0.5 } else { 1.0 })?;
             // A scheme that is not for this relation is refused before anything else.
             Pricing::permitted(budget.relation, &batches.scheme)?;
+            // What was released before, with exact noise, and may have counted records, too.
+            let before = self.before.iter().fold(0, |sum: u64, release| sum.saturating_add(release.count));
+            // Counts of records and octaves are drawn with exact noise whatever the steps' noise is.
+            let locates = self.locates(survey, start_from_prior);
+            let counted = 1 + if locates { survey.numbers * OCTAVES } else { 0 };
             let most = Deviation::of_run(
                 most_steps,
-                (batches.deviation)(most_steps),
+                (batches.deviation)(most_steps)
+                    + counted as f64 * CountRelease::DEVIATION
+                    + before as f64 * PrivacyNoise::Exact.deviation(),
                 self.noise.deviation(),
                 match start_from_prior {
                     true => PriorStart::MOST_CHOICES,
@@ -250,8 +257,7 @@ impl Settings {
             // What is for the steps should be most of it, and a budget so small that no octave would show is
             // for them alone.
             let shows = rest.noise_multiplier <= OctaveRelease::MOST_NOISE * OCTAVE_SHARE.sqrt();
-            let locates = of_others <= 0.5 && shows && self.locates(survey, start_from_prior);
-            let locating = match (locates, self.public_records) {
+            let locating = match (locates && of_others <= 0.5 && shows, self.public_records) {
                 (false, _) => 0.0,
                 (true, None) => OCTAVE_SHARE,
                 (true, Some(records)) => {
@@ -329,8 +335,6 @@ impl Settings {
                 (true, others) => fewest_steps_of(elements, others),
                 (false, fewest) => fewest,
             };
-            // What was released before may have counted records, too.
-            let before = self.before.iter().fold(0, |sum: u64, release| sum.saturating_add(release.count));
             let octaves = plan.octaves.map_or(0, |octaves| (octaves.numbers * OCTAVES) as u64);
             let counts = u64::from(counts || before > 0) + octaves;
             let more = u64::from(plan.curvature.is_some_and(|curvature| curvature.early.is_some()));
