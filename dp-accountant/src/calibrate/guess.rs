@@ -19,12 +19,33 @@ fn squared_mu(relation: Relation, composition: &Composition) -> Option<f64> {
             Sampling::None => 1.0,
             Sampling::Poisson { rate } => rate,
             Sampling::WithoutReplacement { batch, records } => batch as f64 / records as f64,
+            Sampling::WithReplacement { batch, records } => {
+                sum += count as f64 * of_copies(batch as f64 / records as f64, shift);
+                continue;
+            }
             _ => return None,
         };
         let each = if rate == 1.0 { shift * shift } else { rate * rate * (shift * shift).exp_m1() };
         sum += count as f64 * each;
     }
     Some(sum)
+}
+
+/// The variance of the likelihood ratio where a record is in a batch K times, a Poisson number of this mean:
+/// E e^(K K' shift²) - 1 for two independent ones, E e^(mean (e^(K shift²) - 1)) - 1.
+fn of_copies(mean: f64, shift: f64) -> f64 {
+    if mean > 100.0 {
+        // Nearly the same number in every batch.
+        return (mean * shift).powi(2).exp_m1();
+    }
+    // Beyond the mean and ten deviations there is next to nothing, unless shifts are so long that one step says all.
+    let most = (mean + 10.0 * mean.sqrt() + 10.0) as u64;
+    let (mut weight, mut variance) = ((-mean).exp(), 0.0);
+    for copies in 1..=most {
+        weight *= mean / copies as f64;
+        variance += weight * (mean * (copies as f64 * shift * shift).exp_m1()).exp_m1();
+    }
+    variance
 }
 
 /// The point between `safe` and `bold` at which the central limit would just keep the budget; `None` where it

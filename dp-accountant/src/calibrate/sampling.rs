@@ -53,8 +53,9 @@ pub struct CalibratedBatch {
 ///
 /// # Accuracy
 /// One step more was seen to exceed the budget, by an interval no wider than
-/// [`DEFAULT_RELATIVE_WIDTH`](crate::DEFAULT_RELATIVE_WIDTH) where engines reach it. The events must cost
-/// more with more steps.
+/// [`DEFAULT_RELATIVE_WIDTH`](crate::DEFAULT_RELATIVE_WIDTH) where engines reach it. Where no attack attains
+/// what is proven (batches drawn with replacement), some more steps may keep the budget: the upper end of epsilon is
+/// within 1e-4 of it, relatively, or one step more exceeds it. The events must cost more with more steps.
 ///
 /// # Errors
 /// Those of [`Budget::validate`], of `events`, and of [`Accountant::epsilon`](crate::Accountant::epsilon);

@@ -31,6 +31,9 @@ const ABSOLUTE_BELOW: f64 = 1e-3;
 const SHARE: f64 = 0.1;
 /// Below this delta upper ends may jump from one parameter to the next, as far as an interval is wide.
 const SMALL: f64 = 1e-15;
+/// The power of epsilon with which a number of steps grows in the long run, and a little more, so that a first correction
+/// comes out on the other side of the budget.
+const PAST_ROOT: f64 = 2.1;
 /// After so many rounds a search along upper ends that jump ends with what it has.
 const ROUNDS_OF_JUMPS: u32 = 10;
 
@@ -50,6 +53,8 @@ struct Look {
     width: f64,
     /// Whether [`Question::cost`] would say the same.
     settled: bool,
+    /// Whether what is promised is the truth, attained by some attack.
+    attained: bool,
 }
 
 /// One answer: where it was asked, and the logarithm of epsilon over the budget.
@@ -103,16 +108,16 @@ impl<'a, E> Question<'a, E> {
         // A look that costs nearly as much as the last one is not worth it.
         if width > NEARLY_DEFAULT * DEFAULT_RELATIVE_WIDTH {
             self.evaluations.update(|count| count + 1);
-            let (promise, _) =
+            let (promise, attained) =
                 accountant.clone().relative_width(width)?.promised_epsilon(self.budget.delta)?;
             let decides = promise.upper <= self.budget.epsilon || promise.lower > self.budget.epsilon;
             if decides || self.uncertain(&promise) > 0.0 {
-                return Ok(Look { promise, width, settled: false });
+                return Ok(Look { promise, width, settled: false, attained });
             }
         }
         self.evaluations.update(|count| count + 1);
-        let (promise, settled) = accountant.promised_epsilon(self.budget.delta)?;
-        Ok(Look { promise, width: DEFAULT_RELATIVE_WIDTH, settled })
+        let (promise, attained) = accountant.promised_epsilon(self.budget.delta)?;
+        Ok(Look { promise, width: DEFAULT_RELATIVE_WIDTH, settled: attained, attained })
     }
 
     fn excess(&self, look: &Look) -> f64 {
@@ -151,7 +156,7 @@ impl<'a, E> Question<'a, E> {
             if keeps && !look.settled && (near || x == bold) {
                 cost = self.cost(x)?;
                 keeps = cost.upper <= self.budget.epsilon;
-                look = Look { promise: cost, width: DEFAULT_RELATIVE_WIDTH, settled: true };
+                look = Look { promise: cost, width: DEFAULT_RELATIVE_WIDTH, settled: true, ..look };
             }
             let point = Point { at: x, excess: self.excess(&look) };
             if keeps {
@@ -215,7 +220,9 @@ impl<'a, E> Question<'a, E> {
     /// The largest integer from 1 to `largest` that keeps the budget, or `None` if 1 does not.
     ///
     /// Of a number it returns, the next one was seen not to keep the budget (or was beyond `largest`);
-    /// for a [`SMALL`] delta perhaps by a rough interval.
+    /// for a [`SMALL`] delta perhaps by a rough interval. Where no attack attains what is promised, the last numbers
+    /// are not told apart, because each costs seconds and more numbers keep the budget in truth: what is returned
+    /// is within the slack, or a tenth of the interval's width.
     pub(super) fn largest_integer(&self, largest: u64, start: u64) -> Result<Option<(u64, Certified)>>
     where
         E: Fn(u64) -> Result<Composition>,
@@ -235,7 +242,12 @@ impl<'a, E> Question<'a, E> {
             } else {
                 (broken, broken_excess) = (next, Some(self.excess(&look)));
             }
-            if broken - kept <= 1 {
+            // The upper end of a rough interval says little of the default one's.
+            let slack = self.slack() * self.budget.epsilon;
+            let is_narrow = look.width == DEFAULT_RELATIVE_WIDTH || cost.width() <= slack;
+            let left = self.budget.epsilon - cost.upper;
+            let is_near = !look.attained && is_narrow && left <= slack.max(SHARE * cost.width());
+            if broken - kept <= 1 || kept == next && is_near {
                 break;
             }
             slow = if broken - kept > gap / 2 { slow + 1 } else { 0 };
@@ -250,14 +262,12 @@ impl<'a, E> Question<'a, E> {
                     slow = 0;
                     (low * high).sqrt()
                 }
-                (_, None) => {
-                    // Nothing has failed yet: on, each time by a larger factor.
+                (only, None) | (None, only) => {
+                    // All on one side yet. In the long run epsilon grows with the root of the number; a little
+                    // farther than that, and each time by a larger factor.
                     factor *= factor;
-                    next as f64 * factor
-                }
-                (None, _) => {
-                    factor *= factor;
-                    next as f64 / factor
+                    let farther = only.map_or(0.0, |excess| PAST_ROOT * excess.abs()).exp().max(factor);
+                    if kept_excess.is_some() { next as f64 * farther } else { next as f64 / farther }
                 }
             };
             // Casting saturates; the bounds keep the bracket shrinking.
@@ -337,6 +347,24 @@ mod tests {
             assert!(!is_whole && promise.lower > cost.lower);
             assert_eq!(accountant.epsilon(delta).expect("an answer"), cost);
         }
+    }
+
+    /// To tell the last of a million steps apart, where more of them keep the budget in truth, took a minute.
+    #[test]
+    fn the_last_steps_of_a_bound_that_no_attack_attains_are_not_told_apart() {
+        let budget = Budget { epsilon: 1.0, delta: 1e-6, relation: Relation::AddRemove };
+        let question = Question::new(&budget, |steps: u64| {
+            let sampling = Sampling::WithReplacement { batch: 64, records: 500_000 };
+            let step = Event::new(Mechanism::Gaussian { noise_multiplier: 2.0 }, sampling)?;
+            Ok(Composition::single(step, steps))
+        });
+        let (safe, bold) = (0.0, f64::exp2(40.0).ln());
+        let start =
+            guess::start(&budget, safe, bold, |log| (question.events)(log.exp() as u64)).expect("Gaussian");
+        let found = question.largest_integer(1 << 40, start.exp() as u64).expect("answers");
+        let (steps, cost) = found.expect("reachable");
+        assert!(cost.upper <= 1.0 && cost.upper >= 1.0 - 2e-4, "{steps}: {cost:?}");
+        assert!(question.evaluations.get() <= 10, "{}", question.evaluations.get());
     }
 
     /// Each search counts its evaluations of epsilon; the limits are what was measured and one or two more.
