@@ -50,11 +50,7 @@ pub(crate) fn answer(
     aim: Aim,
     shelf: &mut Shelf,
 ) -> Proven {
-    if let Some(interval) = shelf.answer(parts, query, aim) {
-        return Proven::new(interval, Engine::LossDistribution);
-    }
     let goal = aim.relative(query);
-    let profile = profile(parts);
     let narrow = |found: &Proven| {
         let Interval { lower, upper } = found.interval;
         // However wide an interval may be: an epsilon without an end and a delta without a beginning say
@@ -65,6 +61,12 @@ pub(crate) fn answer(
         };
         says_something && upper - lower <= goal * scale
     };
+    if let Some(interval) = shelf.answer(parts, query, aim) {
+        let found = Proven::new(interval, Engine::LossDistribution);
+        // Where nothing more is composed, what lies there may say less than closed forms do.
+        return if narrow(&found) { found } else { found.intersect(known()) };
+    }
+    let profile = profile(parts);
     // First one contour for all losses, then one for each order of magnitude of the largest (no patience),
     // then the first again.
     let attempts = [Some(Patience::Little), None, Some(Patience::Much)];
