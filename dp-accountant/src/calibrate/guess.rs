@@ -7,8 +7,8 @@ use crate::{Budget, Composition, Mechanism, Relation, Result, Sampling};
 ///
 /// Each subsampled step contributes q² times the variance of its likelihood ratio, e^(1/σ²) - 1 (Bu, Dong,
 /// Long and Su 2020).
-fn squared_mu(relation: Relation, composition: &Composition) -> Option<f64> {
-    let sensitivity = if relation == Relation::AddRemove { 1.0 } else { 2.0 };
+fn squared_mu(budget: &Budget, composition: &Composition) -> Option<f64> {
+    let sensitivity = if budget.relation == Relation::AddRemove { 1.0 } else { 2.0 };
     let mut sum = 0.0;
     for (event, count) in composition.iter() {
         let shift: f64 = match event.mechanism() {
@@ -20,7 +20,7 @@ fn squared_mu(relation: Relation, composition: &Composition) -> Option<f64> {
             Sampling::Poisson { rate } => rate,
             Sampling::WithoutReplacement { batch, records } => batch as f64 / records as f64,
             Sampling::WithReplacement { batch, records } => {
-                sum += count as f64 * of_copies(batch as f64 / records as f64, shift);
+                sum += count as f64 * of_copies(batch as f64 / records as f64, shift, budget.delta);
                 continue;
             }
             _ => return None,
@@ -32,17 +32,20 @@ fn squared_mu(relation: Relation, composition: &Composition) -> Option<f64> {
 }
 
 /// The variance of the likelihood ratio where a record is in a batch K times, a Poisson number of this mean:
-/// E e^(K K' shift²) - 1 for two independent ones, E e^(mean (e^(K shift²) - 1)) - 1.
-fn of_copies(mean: f64, shift: f64) -> f64 {
+/// E e^(K K' shift²) - 1 for two independent ones, E e^(mean (e^(K shift²) - 1)) - 1. Of K only what is not rarer than
+/// delta: the variance may be that of events that no budget minds.
+fn of_copies(mean: f64, shift: f64, delta: f64) -> f64 {
     if mean > 100.0 {
         // Nearly the same number in every batch.
-        return (mean * shift).powi(2).exp_m1();
+        return (mean * shift).powi(2);
     }
-    // Beyond the mean and ten deviations there is next to nothing, unless shifts are so long that one step says all.
     let most = (mean + 10.0 * mean.sqrt() + 10.0) as u64;
     let (mut weight, mut variance) = ((-mean).exp(), 0.0);
     for copies in 1..=most {
         weight *= mean / copies as f64;
+        if copies > 1 && copies as f64 > mean && weight < delta {
+            break;
+        }
         variance += weight * (mean * (copies as f64 * shift * shift).exp_m1()).exp_m1();
     }
     variance
@@ -61,7 +64,7 @@ pub(super) fn start(
     let target = bisect(1e-12f64.ln(), 1e6f64.ln(), |log_mu| keeps(log_mu.exp())).exp();
     let within = |x: f64| {
         let composition = events(x).ok()?;
-        squared_mu(budget.relation, &composition).map(|squared| squared <= target * target)
+        squared_mu(budget, &composition).map(|squared| squared <= target * target)
     };
     within(safe)?;
     Some(bisect(safe, bold, |x| within(x) == Some(true)))

@@ -53,9 +53,12 @@ pub struct CalibratedBatch {
 ///
 /// # Accuracy
 /// One step more was seen to exceed the budget, by an interval no wider than
-/// [`DEFAULT_RELATIVE_WIDTH`](crate::DEFAULT_RELATIVE_WIDTH) where engines reach it. Where no attack attains
-/// what is proven (batches drawn with replacement), some more steps may keep the budget: the upper end of epsilon is
-/// within 1e-4 of it, relatively, or one step more exceeds it. The events must cost more with more steps.
+/// [`DEFAULT_RELATIVE_WIDTH`](crate::DEFAULT_RELATIVE_WIDTH) where engines reach it. The events must cost
+/// more with more steps.
+///
+/// Where no attack attains what is proven (batches drawn with replacement; under replace-one also shuffled ones and
+/// those drawn without replacement), the last steps are not told apart: some more may keep the budget, of which the
+/// upper end of epsilon lacks at most 1e-4, or for a delta below 1e-15 a tenth of its interval's width.
 ///
 /// # Errors
 /// Those of [`Budget::validate`], of `events`, and of [`Accountant::epsilon`](crate::Accountant::epsilon);
@@ -83,6 +86,9 @@ pub fn calibrate_steps(
 /// budget.
 ///
 /// # Privacy
+/// As [`calibrate_steps`].
+///
+/// # Accuracy
 /// As [`calibrate_steps`].
 ///
 /// # Errors

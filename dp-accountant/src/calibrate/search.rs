@@ -17,7 +17,7 @@
 
 use std::cell::Cell;
 
-use crate::{Accountant, Budget, Certified, Composition, DEFAULT_RELATIVE_WIDTH, Result};
+use crate::{Accountant, Budget, Certified, Composition, DEFAULT_RELATIVE_WIDTH, Error, Result};
 
 /// The widest interval that is asked for, far from the budget.
 const ROUGH: f64 = 0.02;
@@ -34,6 +34,8 @@ const SMALL: f64 = 1e-15;
 /// The power of epsilon with which a number of steps grows in the long run, and a little more, so that a first correction
 /// comes out on the other side of the budget.
 const PAST_ROOT: f64 = 2.1;
+/// The logarithm of epsilon over the budget that stands for all larger ones.
+const LARGEST_EXCESS: f64 = 27.0;
 /// After so many rounds a search along upper ends that jump ends with what it has.
 const ROUNDS_OF_JUMPS: u32 = 10;
 
@@ -128,7 +130,18 @@ impl<'a, E> Question<'a, E> {
         let cost = if is_narrow { promise.estimate } else { promise.upper };
         let uncertain = self.uncertain(promise);
         // Zero is far below any budget, at a finite distance.
-        (cost / self.budget.epsilon).clamp(1e-3, 1e12).ln() + 0.5 * self.slack().max(uncertain * SHARE)
+        (cost / self.budget.epsilon).ln().clamp(-7.0, LARGEST_EXCESS)
+            + 0.5 * self.slack().max(uncertain * SHARE)
+    }
+
+    /// Whether a number that was looked at is near enough to the budget to be the answer, although the next one may
+    /// keep it, too: where no attack attains what is promised.
+    fn is_near(&self, look: &Look) -> bool {
+        let Look { promise, width, attained, .. } = look;
+        // The default interval's upper end is lower than that of a rough one by the latter's width at most.
+        let rough = if *width > DEFAULT_RELATIVE_WIDTH { promise.width() } else { 0.0 };
+        let left = self.budget.epsilon - promise.upper + rough;
+        !attained && left <= self.budget.epsilon * SLACK.max(SHARE * self.uncertain(promise))
     }
 
     /// The relative slack at this budget.
@@ -221,8 +234,7 @@ impl<'a, E> Question<'a, E> {
     ///
     /// Of a number it returns, the next one was seen not to keep the budget (or was beyond `largest`);
     /// for a [`SMALL`] delta perhaps by a rough interval. Where no attack attains what is promised, the last numbers
-    /// are not told apart, because each costs seconds and more numbers keep the budget in truth: what is returned
-    /// is within the slack, or a tenth of the interval's width.
+    /// are not told apart, because each costs seconds and more numbers keep the budget in truth.
     pub(super) fn largest_integer(&self, largest: u64, start: u64) -> Result<Option<(u64, Certified)>>
     where
         E: Fn(u64) -> Result<Composition>,
@@ -233,21 +245,23 @@ impl<'a, E> Question<'a, E> {
         let (mut width, mut factor, mut slow) = (ROUGH, 1.05f64, 0);
         let mut answer: Option<(u64, Certified, bool)> = None;
         while broken - kept > 1 {
-            let look = self.decided(next, self.width_at(next == 1, width))?;
-            let (cost, settled) = (look.promise, look.settled);
+            let look = match self.decided(next, self.width_at(next == 1, width)) {
+                // So many of them that something fails with a probability above delta.
+                Err(Error::NoEpsilon { .. }) if next > 1 => None,
+                look => Some(look?),
+            };
             let gap = broken - kept;
-            if cost.upper <= self.budget.epsilon {
-                (kept, kept_excess) = (next, Some(self.excess(&look)));
-                answer = Some((next, cost, settled));
-            } else {
-                (broken, broken_excess) = (next, Some(self.excess(&look)));
+            let excess = look.as_ref().map_or(LARGEST_EXCESS, |look| self.excess(look));
+            let mut is_near = false;
+            match look {
+                Some(look) if look.promise.upper <= self.budget.epsilon => {
+                    (kept, kept_excess) = (next, Some(excess));
+                    answer = Some((next, look.promise, look.settled));
+                    is_near = self.is_near(&look);
+                }
+                _ => (broken, broken_excess) = (next, Some(excess)),
             }
-            // The upper end of a rough interval says little of the default one's.
-            let slack = self.slack() * self.budget.epsilon;
-            let is_narrow = look.width == DEFAULT_RELATIVE_WIDTH || cost.width() <= slack;
-            let left = self.budget.epsilon - cost.upper;
-            let is_near = !look.attained && is_narrow && left <= slack.max(SHARE * cost.width());
-            if broken - kept <= 1 || kept == next && is_near {
+            if broken - kept <= 1 || is_near {
                 break;
             }
             slow = if broken - kept > gap / 2 { slow + 1 } else { 0 };
@@ -365,6 +379,23 @@ mod tests {
         let (steps, cost) = found.expect("reachable");
         assert!(cost.upper <= 1.0 && cost.upper >= 1.0 - 2e-4, "{steps}: {cost:?}");
         assert!(question.evaluations.get() <= 10, "{}", question.evaluations.get());
+    }
+
+    /// Steps that fail altogether with some probability cost nothing that is finite where there are many of them: those
+    /// are too many, and no error.
+    #[test]
+    fn numbers_that_no_epsilon_covers_are_too_large() {
+        let budget = Budget { epsilon: 1.0, delta: 1e-5, relation: Relation::AddRemove };
+        for epsilon in [0.01, 1e-4, 1e-6] {
+            let question = Question::new(&budget, |steps: u64| {
+                let step = Event::new(Mechanism::ApproximateDp { epsilon, delta: 1e-9 }, Sampling::None)?;
+                Ok(Composition::single(step, steps))
+            });
+            let found = question.largest_integer(1 << 40, 1).expect("answers").expect("reachable");
+            let next = question.cost(found.0 + 1);
+            assert!(found.1.upper <= 1.0 && found.0 > 100, "{found:?}");
+            assert!(next.map_or(true, |cost| cost.upper > 1.0), "{found:?}");
+        }
     }
 
     /// Each search counts its evaluations of epsilon; the limits are what was measured and one or two more.
