@@ -71,8 +71,8 @@
 //! | `strategies` | random programs for property tests and fuzzing, under the feature `proptest` |
 
 mod base;
-// Tests of this crate link nothing of it.
-#[cfg(not(test))]
+// Tests of this crate would link nothing of it, and neither do release builds.
+#[cfg(all(not(test), debug_assertions))]
 mod compiled;
 pub mod conjugate;
 #[doc = include_str!("../docs/design.md")]
