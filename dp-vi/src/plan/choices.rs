@@ -199,13 +199,19 @@ impl Settings {
             let batches = drawn(if self.compute_limit.is_some() { 0.5 } else { 1.0 })?;
             // A scheme that is not for this relation is refused before anything else.
             Pricing::permitted(budget.relation, &batches.scheme)?;
+            let scaled = self.noise_limited
+                || start_from_prior
+                || matches!(clipping, Clipping::Quantile(_) | Clipping::Adaptive);
+            let counts = scaled && budget.relation == Relation::AddRemove && self.public_records.is_none();
             // What was released before, with exact noise, and may have counted records, too.
             let before = self.before.iter().fold(0, |sum: u64, release| sum.saturating_add(release.count));
             // Counts of records and octaves are drawn with exact noise whatever the steps' noise is.
             let locates = self.locates(survey, start_from_prior);
-            let counted = 1 + if locates { survey.numbers * OCTAVES } else { 0 };
+            let counted =
+                u64::from(counts || before > 0) + if locates { (survey.numbers * OCTAVES) as u64 } else { 0 };
             let most = Deviation::of_run(
-                most_steps,
+                // An early curvature is one release more.
+                most_steps.saturating_add(u64::from(self.noise_limited)),
                 (batches.deviation)(most_steps)
                     + counted as f64 * CountRelease::DEVIATION
                     + before as f64 * PrivacyNoise::Exact.deviation(),
@@ -234,10 +240,6 @@ impl Settings {
                 Ok(all)
             })?;
             // Gaussian releases add up in σ⁻²: a share f of it leaves the multiplier σ/√f.
-            let scaled = self.noise_limited
-                || start_from_prior
-                || matches!(clipping, Clipping::Quantile(_) | Clipping::Adaptive);
-            let counts = scaled && budget.relation == Relation::AddRemove && self.public_records.is_none();
             let counting = if counts { COUNT_SHARE } else { 0.0 };
             let starting = if start_from_prior { PriorStart::SHARE } else { 0.0 };
             if start_from_prior {
