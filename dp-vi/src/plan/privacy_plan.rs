@@ -185,6 +185,11 @@ impl PrivacyPlan {
         self.budget.map(|budget| self.deviation.taken_of(&budget)).filter(|&delta| delta > 0.0)
     }
 
+    /// Whether the curvature is released or found along the way, so that the posterior can be corrected for the noise.
+    pub(crate) fn finds_curvature(&self) -> bool {
+        self.curvature.is_some() || self.trace_regression || self.probes > 0
+    }
+
     /// The steps that look for values.
     pub(crate) fn searching(&self) -> u64 {
         self.steps - self.probes

@@ -7,4 +7,5 @@ pub(crate) mod drive;
 mod prepare;
 mod public;
 mod rough_fit;
+mod start;
 pub(crate) mod training;

@@ -161,7 +161,7 @@ fn outcome(
     let posterior = match hessian {
         None => uncorrected.clone(),
         Some(mut hessian) => {
-            let normal = hessian.laplace(&locations(&marginals, &simulation), None)?;
+            let normal = hessian.laplace(&locations(shared, guide, found), None)?;
             let posterior =
                 normal.and_then(|normal| corrected(shared, marginals, simulation, &normal, hessian.places()));
             posterior.ok_or_else(|| Error::no_maximum(guide.describe()))?

@@ -11,7 +11,6 @@ use crate::objective::weights::RecordWeights;
 use crate::outcome::convergence::converge;
 use crate::outcome::correction::hessian::Hessian;
 use crate::outcome::correction::linear_algebra::{cholesky_factor, eigen, square, symmetrised};
-use crate::outcome::simulation::Simulation;
 use crate::run::training::locations;
 use crate::wall::octaves::{OCTAVES, edge, octave, stretches};
 use crate::wall::sensitive::Sensitive;
@@ -250,7 +249,7 @@ pub(super) fn coordinates(
         Ok(Some((found, convergence))) if convergence.converged => found,
         _ => return Ok(None),
     };
-    let at = locations(&shared.marginals(&guide, &found), &Simulation::of(shared, &found));
+    let at = locations(shared, &guide, &found);
     let mut hessian = Hessian::new(model, records.schema())?;
     let touched: Vec<bool> = estimator.ranges().iter().map(Option::is_some).collect();
     let latent = shared.sites.iter().zip(&touched).filter(|(site, _)| site.kind != SiteKind::Param);

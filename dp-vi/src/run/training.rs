@@ -185,8 +185,7 @@ impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
                     self.gradient.hold(HELD);
                 }
                 let found = self.average.mean(&self.parameters);
-                let marginals = self.estimator.shared.marginals(&self.guide, &found);
-                locations(&marginals, &Simulation::of(&self.estimator.shared, &found)).concat()
+                locations(&self.estimator.shared, &self.guide, &found).concat()
             }
         };
         if let Some(CorrectionState { tail, probes: Some(probes), .. }) = &mut self.correction {
@@ -219,8 +218,7 @@ impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
             return Ok(());
         }
         let Some((mut release, receipt)) = early.release.take() else { return Ok(()) };
-        let marginals = self.estimator.shared.marginals(&self.guide, &self.parameters);
-        let locations = locations(&marginals, &Simulation::of(&self.estimator.shared, &self.parameters));
+        let locations = locations(&self.estimator.shared, &self.guide, &self.parameters);
         for (site, location) in self.estimator.shared.sites.iter().zip(&locations) {
             release.set(&Unconstrained::input_name(&site.name), location)?;
         }
@@ -239,12 +237,9 @@ impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
     /// does.
     #[must_use]
     pub fn posterior(&self) -> Posterior {
-        let found = self.average.mean(&self.parameters);
-        Posterior::new(
-            &self.estimator.shared.sites,
-            self.estimator.shared.marginals_of_values(&self.guide, &found),
-            Simulation::of_values(&self.estimator.shared, &found),
-        )
+        let shared = &self.estimator.shared;
+        let (marginals, simulation) = of_values(shared, &self.guide, &self.average.mean(&self.parameters));
+        Posterior::new(&shared.sites, marginals, simulation)
     }
 
     /// What makes the sums of the steps.
@@ -373,8 +368,7 @@ impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
             return Ok(());
         }
         let found = self.average.mean(&self.parameters);
-        let marginals = self.estimator.shared.marginals(&self.guide, &found);
-        let locations = locations(&marginals, &Simulation::of(&self.estimator.shared, &found));
+        let locations = locations(&self.estimator.shared, &self.guide, &found);
         if let Some(Laplace { hessian, found }) = &mut self.laplace {
             *found = hessian.laplace(&locations, Some(self.records))?;
             if found.is_none() {
@@ -415,16 +409,9 @@ impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
     /// not been.
     pub(crate) fn fit(mut self) -> Fit {
         let found = self.average.mean(&self.parameters);
-        let (marginals, simulation) = (
-            self.estimator.shared.marginals(&self.guide, &found),
-            Simulation::of(&self.estimator.shared, &found),
-        );
-        let of_values = (
-            self.estimator.shared.marginals_of_values(&self.guide, &found),
-            Simulation::of_values(&self.estimator.shared, &found),
-        );
-        let uncorrected =
-            Posterior::new(&self.estimator.shared.sites, of_values.0.clone(), of_values.1.clone());
+        let shared = &self.estimator.shared;
+        let (marginals, simulation) = of_values(shared, &self.guide, &found);
+        let uncorrected = Posterior::new(&shared.sites, marginals.clone(), simulation.clone());
         let sampling = sampling_variance(&self.gradient.scheme(), self.gradient.rate());
         let planned = self
             .correction
@@ -433,25 +420,19 @@ impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
         let bound = self.gradient.clip_norm();
         let noise_aware = self.correction.take().and_then(|correction| {
             let bound = self.gradient.quantile();
-            correct(&self.estimator, &locations(&marginals, &simulation), correction, (sampling, bound))
+            let locations = locations(shared, &self.guide, &found);
+            correct(&self.estimator, &locations, correction, (sampling, bound))
         });
         let (noise_aware, arrived) = noise_aware.map_or((None, true), |(found, arrived)| (found, arrived));
-        let (marginals, simulation) = of_values;
         let laplace = self
             .laplace
             .as_ref()
             .and_then(|laplace| Some((laplace.found.as_ref()?, laplace.hessian.places())));
         let posterior = match (&noise_aware, laplace) {
-            (Some(found), _) => corrected(
-                &self.estimator.shared,
-                marginals,
-                simulation,
-                found,
-                self.estimator.ranges().into_iter(),
-            ),
-            (None, Some((found, places))) => {
-                corrected(&self.estimator.shared, marginals, simulation, found, places)
+            (Some(found), _) => {
+                corrected(shared, marginals, simulation, found, self.estimator.ranges().into_iter())
             }
+            (None, Some((found, places))) => corrected(shared, marginals, simulation, found, places),
             (None, None) => None,
         };
         // A covariance that was turned into other coordinates may have lost its Cholesky factor to rounding.
@@ -469,8 +450,7 @@ impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
         let follows = matches!(self.report.clipping, Some(Clipping::Quantile(_) | Clipping::Adaptive));
         let last_clip_norm = bound.filter(|_| follows);
         let report = PrivacyReport { steps_done: self.done, intervals, last_clip_norm, ..self.report };
-        let parameters =
-            self.estimator.shared.layout.iter().map(|(name, range)| (name.to_owned(), found[range].to_vec()));
+        let parameters = shared.layout.iter().map(|(name, range)| (name.to_owned(), found[range].to_vec()));
         let parameters = parameters.collect();
         Fit { posterior, uncorrected, noise_aware, parameters, report, convergence: self.convergence }
     }
@@ -486,13 +466,19 @@ fn together((last, deviation): (&[f64], f64), early: Option<(Vec<f64>, f64)>) ->
     (last.iter().zip(&early).map(mean).collect(), both.sqrt().recip())
 }
 
-/// Where the guide has each site, unconstrained: its mean.
-pub(super) fn locations(marginals: &[Option<Marginal>], simulation: &Simulation) -> Vec<Vec<f64>> {
-    let location = |(site, marginal): (usize, &Option<Marginal>)| match marginal {
-        Some(marginal) => marginal.loc.clone(),
+/// Where the guide has each site, unconstrained, in the coordinates of the run: its mean.
+pub(super) fn locations(shared: &Shared, guide: &dyn Guide, parameters: &[f64]) -> Vec<Vec<f64>> {
+    let simulation = Simulation::of(shared, parameters);
+    let location = |(site, marginal): (usize, Option<Marginal>)| match marginal {
+        Some(marginal) => marginal.loc,
         None => simulation.mean(site),
     };
-    marginals.iter().enumerate().map(location).collect()
+    shared.marginals(guide, parameters).into_iter().enumerate().map(location).collect()
+}
+
+/// What the guide says of the sites' values, whatever coordinates the run was made in.
+fn of_values(shared: &Shared, guide: &dyn Guide, parameters: &[f64]) -> (Vec<Option<Marginal>>, Simulation) {
+    (shared.marginals_of_values(guide, parameters), Simulation::of_values(shared, parameters))
 }
 
 /// Infers the frontier's values from all that has been released, where something follows, and says whether the

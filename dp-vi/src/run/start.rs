@@ -1,0 +1,395 @@
+//! From a run that is prepared to one that makes steps: the releases that come before all others, where they put it, and
+//! what will correct its posterior.
+
+use super::prepare::{Optimiser, Prepared, curvature_releases, locations, options};
+use super::training::{CorrectionState, Early, Laplace, Training};
+use crate::cost::pricing::sampling_rate;
+use crate::error::{Error, Result};
+use crate::guides::guide::Guide;
+use crate::objective::coordinates::Coordinates;
+use crate::objective::frontier::Estimator;
+use crate::objective::initial::prior_draws;
+use crate::objective::prior::{PriorCurvature, SiteAt};
+use crate::objective::programs::Objective;
+use crate::objective::traced::Traced;
+use crate::optimiser::{NoiseLimited, SavedState, StepScale, TailAverage};
+use crate::outcome::convergence::converge;
+use crate::outcome::correction::probes::{ElementPrior, Probes};
+use crate::outcome::correction::tail::GradientTail;
+use crate::outcome::progress::Callback;
+use crate::plan::privacy_plan::PrivacyPlan;
+use crate::run::rough_fit::coordinates;
+use crate::summaries::{CountRelease, OctaveRelease};
+use crate::wall::bound::clip::Clipping;
+use crate::wall::bound::quantile::{Quantile, Suited};
+use crate::wall::curvature::CurvatureRelease;
+use crate::wall::start::{PaidChoices, PriorStart};
+use crate::wall::steps::Steps;
+use dp_accountant::{Receipt, Relation};
+use dp_sampler::{GaussianNoise, Purpose, Seed, Subsampler};
+use ppl_core::{Constraint, Graph, Model, Schema};
+use std::sync::Arc;
+
+/// A release of the curvature and what pays for it, if it is paid for.
+type Paid = Option<(CurvatureRelease, Receipt)>;
+
+impl<'r, G: Guide, S: Subsampler> Prepared<'r, '_, G, S> {
+    /// Begins the run with a receipt for what is released once, and hands back what is left of the receipt.
+    ///
+    /// What a checkpoint has `saved` is where coordinates are found in. A private start is chosen here, but
+    /// not without `choosing`: for runs that are complete, where it does
+    /// not matter any more. Without a receipt no curvature will be released. With `converging`, a run that was
+    /// planned to go on until it has converged is made here as a whole.
+    pub(super) fn begin(
+        mut self,
+        mut receipt: Option<Receipt>,
+        seed: &Seed,
+        choosing: bool,
+        saved: Option<&[f64]>,
+        converging: bool,
+        on_progress: Option<&mut Callback>,
+    ) -> Result<(Training<'r, G, S>, Option<Receipt>)> {
+        let number = self.place(&mut receipt, seed, choosing, saved)?;
+        let mut paid = |release: Option<CurvatureRelease>| -> Result<Paid> {
+            let Some(release) = release else { return Ok(None) };
+            let event = release.event()?;
+            let receipt = receipt.as_mut().and_then(|receipt| receipt.take(event, 1));
+            Ok(receipt.map(|receipt| (release, receipt)))
+        };
+        let (curvature, early) = (paid(self.curvature.take())?, paid(self.early.take())?);
+        let found = match converging && self.plan.until_converged {
+            true => converge(
+                &self.model,
+                &self.guide,
+                Some(self.records),
+                &self.estimator.shared,
+                seed,
+                on_progress,
+            )?,
+            false => None,
+        };
+        let Self {
+            guide,
+            plan,
+            records,
+            estimator,
+            mut steps,
+            mut prior,
+            hessian,
+            mut optimiser,
+            mut report,
+            ..
+        } = self;
+        if let Some((number, _)) = number {
+            expect(&mut steps, number, &plan, &estimator)?;
+        }
+        optimiser.get_mut().init(&estimator.shared.layout)?;
+        if let (Optimiser::NoiseLimited(optimiser), Some(prior)) = (&mut optimiser, &mut prior) {
+            scale_by_noise(optimiser, number, &plan, &estimator, prior)?;
+        }
+        let correction = prior.filter(|_| plan.finds_curvature()).map(|prior| {
+            let prior_of_probes =
+                (plan.probes > 0).then(|| prior_of_probes(&self.model, records.schema(), &estimator));
+            let probes = prior_of_probes.map(|prior| Probes::new((plan.steps, plan.probes), prior));
+            correction(
+                &plan,
+                self.settings.noise_limited,
+                estimator.latent_elements(),
+                (curvature, early),
+                (prior, probes),
+            )
+        });
+        let (parameters, convergence) = found.unzip();
+        let parameters = parameters.unwrap_or_else(|| estimator.shared.initial.clone());
+        let done = convergence.as_ref().map_or(0, |convergence| convergence.evaluations);
+        if convergence.is_some() {
+            (report.steps, report.steps_done) = (done, done);
+        }
+        let relative = guide.relative_scales(&estimator.shared.sites);
+        let relative = relative.into_iter().map(|scales| (scales.log_scale, scales.factors));
+        let average = TailAverage::new(parameters.len(), plan.searching(), self.settings.average)
+            .with_relative_scales(&estimator.shared.layout, relative);
+        let training = Training {
+            guide,
+            draws: GaussianNoise::from_streams(seed.streams(Purpose::GuideDraws)),
+            optimiser,
+            average,
+            correction,
+            convergence,
+            laplace: hessian.map(|hessian| Laplace { hessian, found: None }),
+            records,
+            report,
+            done,
+            centre: None,
+            noise: vec![0.0; estimator.shared.noise_elements],
+            released: vec![0.0; steps.dimension()],
+            update: vec![0.0; parameters.len()],
+            gradient: steps,
+            parameters,
+            estimator,
+        };
+        Ok((training, receipt))
+    }
+
+    /// Makes the releases that come before all others, and puts the run where they say: the number of records, the
+    /// start and the coordinates. The number of records and one that it does not exceed, where they are known.
+    fn place(
+        &mut self,
+        receipt: &mut Option<Receipt>,
+        seed: &Seed,
+        choosing: bool,
+        saved: Option<&[f64]>,
+    ) -> Result<Option<(f64, f64)>> {
+        let mut take = |event| receipt.as_mut().and_then(|receipt| receipt.take(event, 1));
+        let choices = self.plan.start.iter().flat_map(|start| (0..start.choices).map(|_| start.event));
+        let start: Vec<Receipt> = choices.filter_map(&mut take).collect();
+        let located = self.plan.octaves.and_then(|octaves| take(octaves.event));
+        let count = self.plan.count.map(CountRelease::new).transpose()?;
+        let counted = count.and_then(|count| Some((take(count.event())?, count)));
+        // A run that goes on has its rates in the checkpoint.
+        let counted = match (choosing, counted) {
+            (true, Some((receipt, count))) => {
+                let number = count.release(self.records, receipt, seed)?;
+                // Two standard deviations more: a rate that is too small costs little.
+                Some((number, number + 2.0 * count.deviation()))
+            }
+            _ => None,
+        };
+        let stated = self.plan.public_records;
+        let public = self.plan.budget.and_then(|budget| self.records.public_number(budget.relation));
+        let exact = stated.or(public).map(|number| (number as f64, number as f64));
+        let number = counted.or(exact);
+        if choosing && (self.settings.start.is_some() || self.plan.start_from_prior) {
+            // Without privacy nothing protects their number.
+            let unprotected = || self.records.public_number(Relation::ReplaceOne).unwrap_or(0) as f64;
+            let number = number.map_or_else(unprotected, |(number, _)| number);
+            self.choose_start(start, number, seed)?;
+        }
+        match (saved, located) {
+            (Some(state), _) => self.restore_coordinates(state, seed)?,
+            (None, Some(receipt)) => {
+                self.find_coordinates(receipt, number.map_or(0.0, |(number, _)| number), seed)?;
+            }
+            (None, None) => {}
+        }
+        Ok(number)
+    }
+
+    /// Chooses where to start, and builds the programs anew for it.
+    fn choose_start(&mut self, receipts: Vec<Receipt>, number: f64, seed: &Seed) -> Result<()> {
+        let private = match (self.plan.start, self.plan.budget) {
+            (Some(plan), Some(budget)) => Some(PaidChoices::new(receipts, plan, budget.relation)),
+            (None, None) => None,
+            _ => return Err(Error::NotPaid { paid: 0 }),
+        };
+        let chosen = match &self.settings.start {
+            Some(start) => start.choose(&self.model, self.records, private, seed)?,
+            None => PriorStart::choose(&self.model, self.records, number, private, seed)?,
+        };
+        self.initial.extend(chosen);
+        // The same programs but for where the guide starts.
+        let options = options(&self.settings, &self.plan, &self.initial, None);
+        let check = &|_: &ppl_core::Trace<'_>, _: &Graph| Ok(());
+        let objective = Objective::new(&self.model, &self.guide, self.records.schema(), &options, check)?;
+        self.steps.replace(objective.gradient)?;
+        self.estimator = objective.estimator;
+        Ok(())
+    }
+
+    /// Releases in which octaves the columns' numbers lie, and builds the programs anew for coordinates that
+    /// follow from it. Where none follow, they stay as they are.
+    fn find_coordinates(&mut self, receipt: Receipt, number: f64, seed: &Seed) -> Result<()> {
+        let (Some(planned), Some(budget)) = (self.plan.octaves, self.plan.budget) else { return Ok(()) };
+        let schema = self.records.schema();
+        let graph = Graph::new();
+        let columns = Traced::new(&self.model, &graph, schema)?.columns()?;
+        let release = OctaveRelease::new(budget.relation, planned.numbers, planned.noise_multiplier)?;
+        let histograms = release.release(self.records, &columns, receipt, seed)?;
+        // From here on everything is public.
+        let released = (histograms.as_slice(), release.deviation(), number);
+        match coordinates(&self.model, schema, &self.initial, &columns, released).unwrap_or(None) {
+            // What was paid for is not lost where the programs cannot be made in them: the run is made without.
+            Some(found) => self.rebuild(Arc::new(found), seed).or(Ok(())),
+            None => Ok(()),
+        }
+    }
+
+    /// The same with the coordinates of a checkpoint.
+    fn restore_coordinates(&mut self, saved: &[f64], seed: &Seed) -> Result<()> {
+        let mut state = SavedState::new(saved);
+        if self.plan.octaves.is_none() || state.take(1)?[0] == 0.0 {
+            return Ok(());
+        }
+        let sites = self.estimator.shared.sites.iter().zip(self.estimator.ranges());
+        let touched = sites.filter(|(_, range)| range.is_some());
+        let sites: Vec<_> = touched.map(|(site, _)| (site.name.clone(), site.elements())).collect();
+        self.rebuild(Arc::new(Coordinates::restored(&sites, &mut state)?), seed)
+    }
+
+    /// Builds the programs anew in coordinates. Where that fails, nothing has changed.
+    fn rebuild(&mut self, coordinates: Arc<Coordinates>, seed: &Seed) -> Result<()> {
+        let options = options(&self.settings, &self.plan, &self.initial, Some(coordinates));
+        let check = &|_: &ppl_core::Trace<'_>, _: &Graph| Ok(());
+        let objective = Objective::new(&self.model, &self.guide, self.records.schema(), &options, check)?;
+        let Objective { gradient, estimator, curvature, prior_curvature } = objective;
+        let elements = estimator.latent_elements();
+        let releases =
+            curvature.map(|program| curvature_releases(&self.plan, program, elements, seed)).transpose()?;
+        self.steps.replace(gradient)?;
+        self.estimator = estimator;
+        self.prior = prior_curvature;
+        if let Some(releases) = releases {
+            [self.curvature, self.early] = releases;
+        }
+        Ok(())
+    }
+}
+
+/// Tells an adaptive clip norm how many records a step is expected to see, and which quantile suits their number.
+fn expect<S: Subsampler>(
+    steps: &mut Steps<'_, S>,
+    number: f64,
+    plan: &PrivacyPlan,
+    estimator: &Estimator,
+) -> Result<()> {
+    let Some(calibrated) = &plan.calibrated else { return Ok(()) };
+    let rate = sampling_rate(&plan.scheme)?;
+    let noise = (calibrated.noise_multiplier, rate, plan.steps);
+    // Gradients with respect to parameters have as many elements as their sums.
+    let elements = match estimator.latent_elements() {
+        0 => steps.dimension(),
+        elements => elements,
+    };
+    let suited = || {
+        let suited = Quantile::suited_to(noise, number, elements);
+        // In the model's own units directions differ in how long their gradients are, and with fewer of
+        // them clipped the noise of the others grows by more than what is gained.
+        let margin = if estimator.shared.located.is_some() { suited.margin } else { 1.0 };
+        Suited { margin, ..suited }
+    };
+    steps.expect(rate * number, (plan.clipping == Clipping::Adaptive).then(suited));
+    Ok(())
+}
+
+/// The prior of each element that probes look at.
+fn prior_of_probes(model: &dyn Model, schema: &Schema, estimator: &Estimator) -> Vec<ElementPrior> {
+    let sites = &estimator.shared.sites;
+    let draws = prior_draws(model, schema, sites);
+    let touched = sites.iter().zip(draws).zip(estimator.ranges()).filter(|(_, range)| range.is_some());
+    let elements = touched.flat_map(|((site, draws), _)| {
+        let is_real = site.support == Constraint::Real;
+        draws.into_iter().map(move |draws| ElementPrior::new(draws, is_real))
+    });
+    let elements: Vec<ElementPrior> = elements.collect();
+    match &estimator.shared.located {
+        Some(located) => ElementPrior::of_coordinates(&elements, &located.coordinates),
+        None => elements,
+    }
+}
+
+/// What corrects the posterior for the noise, with the releases that are paid for: at the end, and during the run.
+fn correction(
+    plan: &PrivacyPlan,
+    noise_limited: bool,
+    elements: usize,
+    (curvature, early_release): (Paid, Paid),
+    (prior, probes): (PriorCurvature, Option<Probes>),
+) -> CorrectionState {
+    let share = match (noise_limited, plan.probes) {
+        // They go straight on from the first.
+        (true, _) => 0.85,
+        // Adam's rates have to settle.
+        (false, 0) => 0.75,
+        // Where scales and components arrive late, gradients of the way there are of another curvature.
+        (false, _) => 0.55,
+    };
+    let tail = GradientTail::new(
+        elements,
+        (plan.steps, share),
+        noise_limited,
+        // Of other likelihoods the curvature may be another along the way, as where a scale arrives.
+        plan.curvature.is_some_and(|planned| !planned.by_scores),
+        plan.trace_regression,
+    );
+    let tail = match plan.probes {
+        0 => tail,
+        probes => tail.with_probes(plan.steps - probes),
+    };
+    let early = plan.curvature.and_then(|planned| {
+        let early = planned.early?;
+        let deviation = early.noise_multiplier * planned.clip_norm;
+        Some(Early { before_step: early.before_step, deviation, release: early_release, released: None })
+    });
+    CorrectionState {
+        tail,
+        release: curvature,
+        curvature: None,
+        early,
+        law: plan.curvature,
+        trace: plan.trace_regression,
+        measured: plan.weighted && plan.is_measured,
+        prior,
+        probes,
+    }
+}
+
+/// Scale of each value where features are whitened: `4π/(3√3)`. Three quarters of it, by which the noise of all steps
+/// together may move log odds in root mean square, are `π/√3`, the standard deviation of a logistic variable: that of
+/// what the model itself leaves open of an outcome.
+const WHITENED_SCALE: f64 = 2.418_399_152_312_290_3;
+
+/// Tells steps that are limited by the noise how wide the prior is, and sets their rates for this number of
+/// records and one that it does not exceed: those of a run that goes on are in its checkpoint.
+fn scale_by_noise(
+    optimiser: &mut NoiseLimited,
+    number: Option<(f64, f64)>,
+    plan: &PrivacyPlan,
+    estimator: &Estimator,
+    prior: &mut PriorCurvature,
+) -> Result<()> {
+    let (Some(calibrated), Some(curvature), Some(locations)) =
+        (&plan.calibrated, &plan.curvature, locations(estimator))
+    else {
+        return Ok(());
+    };
+    let values = &estimator.shared.initial;
+    let frontiers = estimator.ranges();
+    let sites = estimator.shared.sites.iter().zip(&frontiers).zip(&locations);
+    let at: Vec<SiteAt<'_>> = sites
+        .map(|((site, frontier), location)| SiteAt {
+            name: &site.name,
+            values: &values[location.clone()],
+            frontier: frontier.clone(),
+        })
+        .collect();
+    let (_, precisions) = prior.at(&at);
+    let n = estimator.latent_elements();
+    // A prior that is flat or not concave there has no scale: one of 1.
+    let scale = |j: usize| match precisions[j * n + j] {
+        precision if precision > 0.0 && precision.is_finite() => precision.sqrt().recip(),
+        _ => 1.0,
+    };
+    let widths = (0..n).map(scale);
+    let whitened = plan.whitened.then(|| {
+        let prior = (widths.map(|width| width * width).sum::<f64>() / n.max(1) as f64).sqrt();
+        prior.min(WHITENED_SCALE)
+    });
+    let mut places = vec![(0, 1.0); n];
+    for (location, frontier) in locations.into_iter().zip(frontiers) {
+        for (parameter, j) in location.zip(frontier.into_iter().flatten()) {
+            places[j] = (parameter, whitened.unwrap_or_else(|| scale(j)));
+        }
+    }
+    let noise = calibrated.noise_multiplier * plan.clip_norm / sampling_rate(&plan.scheme)?;
+    optimiser.place(places, noise);
+    let Some((records, most_records)) = number else { return Ok(()) };
+    let known = StepScale {
+        steps: plan.steps,
+        records,
+        most_records,
+        gradient: plan.clip_norm,
+        curvature: curvature.clip_norm,
+    };
+    optimiser.scale(known);
+    Ok(())
+}
