@@ -32,23 +32,26 @@ fn squared_mu(budget: &Budget, composition: &Composition) -> Option<f64> {
 }
 
 /// The variance of the likelihood ratio where a record is in a batch K times, a Poisson number of this mean:
-/// E e^(K K' shift²) - 1 for two independent ones, E e^(mean (e^(K shift²) - 1)) - 1. Of K only what is not rarer than
-/// delta: the variance may be that of events that no budget minds.
+/// E e^(K K' shift²) - 1 for two independent ones. Of both only what is not rarer than delta: the variance may be that
+/// of events that no budget minds.
 fn of_copies(mean: f64, shift: f64, delta: f64) -> f64 {
-    if mean > 100.0 {
+    if mean > 10.0 {
         // Nearly the same number in every batch.
         return (mean * shift).powi(2);
     }
-    let most = (mean + 10.0 * mean.sqrt() + 10.0) as u64;
-    let (mut weight, mut variance) = ((-mean).exp(), 0.0);
-    for copies in 1..=most {
-        weight *= mean / copies as f64;
-        if copies > 1 && copies as f64 > mean && weight < delta {
+    let mut weights = Vec::new();
+    let mut weight = (-mean).exp();
+    // Beyond the mean and ten deviations there is next to nothing.
+    for copies in 1..=(mean + 10.0 * mean.sqrt() + 10.0) as u32 {
+        let copies = f64::from(copies);
+        weight *= mean / copies;
+        if copies > mean.max(1.0) && weight < delta {
             break;
         }
-        variance += weight * (mean * (copies as f64 * shift * shift).exp_m1()).exp_m1();
+        weights.push((copies, weight));
     }
-    variance
+    let pairs = weights.iter().flat_map(|one| weights.iter().map(move |other| (one, other)));
+    pairs.map(|((j, p), (k, q))| p * q * (j * k * shift * shift).exp_m1()).sum()
 }
 
 /// The point between `safe` and `bold` at which the central limit would just keep the budget; `None` where it

@@ -17,7 +17,7 @@
 
 use std::cell::Cell;
 
-use crate::{Accountant, Budget, Certified, Composition, DEFAULT_RELATIVE_WIDTH, Error, Result};
+use crate::{Accountant, Budget, Certified, Composition, DEFAULT_RELATIVE_WIDTH, Engine, Error, Result};
 
 /// The widest interval that is asked for, far from the budget.
 const ROUGH: f64 = 0.02;
@@ -122,6 +122,21 @@ impl<'a, E> Question<'a, E> {
         Ok(Look { promise, width: DEFAULT_RELATIVE_WIDTH, settled: attained, attained })
     }
 
+    /// As [`Self::decided`], where something that fails with a probability above delta costs more than any budget:
+    /// a bold parameter may be too bold for any epsilon. At the safe end of a range it is an error.
+    fn look<X: Copy>(&self, at: X, width: f64, is_safe: bool) -> Result<Look>
+    where
+        E: Fn(X) -> Result<Composition>,
+    {
+        match self.decided(at, width) {
+            Err(Error::NoEpsilon { .. }) if !is_safe => {
+                let promise = Certified::new(f64::MAX, f64::MAX, f64::MAX, Engine::ClosedForm)?;
+                Ok(Look { promise, width: DEFAULT_RELATIVE_WIDTH, settled: true, attained: true })
+            }
+            look => look,
+        }
+    }
+
     fn excess(&self, look: &Look) -> f64 {
         // What decides is the upper end; where the interval is as narrow as was asked for, its middle is nearly the
         // same and less jumpy. Lower ends of promises may be worth nothing.
@@ -150,8 +165,8 @@ impl<'a, E> Question<'a, E> {
     }
 
     /// The boldest x between `safe` and `bold` (epsilon grows from the former to the latter; x is a
-    /// logarithm), to the slack in epsilon or 1e-10 in x, or to a tenth of what is uncertain of epsilon. `None` if even
-    /// `safe` does not keep the budget.
+    /// logarithm), to the slack in epsilon or 1e-10 in x, or to a tenth of what is uncertain of epsilon; to 1e-4 in x
+    /// before the one beyond which no epsilon covers what fails. `None` if even `safe` does not keep the budget.
     pub(super) fn boldest(&self, safe: f64, bold: f64, start: f64) -> Result<Option<(f64, Certified)>>
     where
         E: Fn(f64) -> Result<Composition>,
@@ -161,7 +176,7 @@ impl<'a, E> Question<'a, E> {
         let (mut x, mut width, mut reach) = (start, ROUGH, 0.5);
         let (mut gap, mut resolution) = (f64::INFINITY, 1e-10);
         for round in 0..200u32 {
-            let mut look = self.decided(x, self.width_at(x == safe, width))?;
+            let mut look = self.look(x, self.width_at(x == safe, width), x == safe)?;
             let mut cost = look.promise;
             let mut keeps = cost.upper <= self.budget.epsilon;
             let slack = self.slack().max(SHARE * self.uncertain(&cost));
@@ -190,6 +205,10 @@ impl<'a, E> Question<'a, E> {
                     // Epsilon moves by about as much as the parameter, or more.
                     resolution = 1e-10_f64.max(0.1 * SHARE * self.uncertain(&cost));
                     let jumps = resolution > 1e-10 && round >= ROUNDS_OF_JUMPS;
+                    if broken.excess >= LARGEST_EXCESS {
+                        // Up to where no epsilon covers what fails, which no secant finds.
+                        resolution = resolution.max(SLACK);
+                    }
                     if (kept.at - broken.at).abs() < resolution || jumps {
                         break;
                     }
@@ -245,21 +264,15 @@ impl<'a, E> Question<'a, E> {
         let (mut width, mut factor, mut slow) = (ROUGH, 1.05f64, 0);
         let mut answer: Option<(u64, Certified, bool)> = None;
         while broken - kept > 1 {
-            let look = match self.decided(next, self.width_at(next == 1, width)) {
-                // So many of them that something fails with a probability above delta.
-                Err(Error::NoEpsilon { .. }) if next > 1 => None,
-                look => Some(look?),
-            };
+            let look = self.look(next, self.width_at(next == 1, width), next == 1)?;
             let gap = broken - kept;
-            let excess = look.as_ref().map_or(LARGEST_EXCESS, |look| self.excess(look));
             let mut is_near = false;
-            match look {
-                Some(look) if look.promise.upper <= self.budget.epsilon => {
-                    (kept, kept_excess) = (next, Some(excess));
-                    answer = Some((next, look.promise, look.settled));
-                    is_near = self.is_near(&look);
-                }
-                _ => (broken, broken_excess) = (next, Some(excess)),
+            if look.promise.upper <= self.budget.epsilon {
+                (kept, kept_excess) = (next, Some(self.excess(&look)));
+                answer = Some((next, look.promise, look.settled));
+                is_near = self.is_near(&look);
+            } else {
+                (broken, broken_excess) = (next, Some(self.excess(&look)));
             }
             if broken - kept <= 1 || is_near {
                 break;
