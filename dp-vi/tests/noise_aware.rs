@@ -5,10 +5,11 @@ use dp_accountant::{Budget, Relation};
 use dp_sampler::{FullBatch, GaussianNoise, NoiseSource, Poisson, Seed};
 use dp_vi::guides::{AutoLaplace, AutoNormal};
 use dp_vi::optimiser::Schedule;
-use dp_vi::{Correction, DpVi, DrawScheme, FeatureNorms, Fit, Posterior, Sensitive};
+use dp_vi::{Correction, DpVi, DrawScheme, FeatureNorms, Fit, Posterior, PrivateStart, Sensitive};
 use ndarray::{Array1, Array2};
 use ppl_core::{Column, Ctx, Distribution, Records};
-use ppl_distributions::Normal;
+use ppl_distributions::{Bernoulli, Normal, StudentT};
+use std::collections::BTreeMap;
 
 use crate::common::{Folder, in_a_square, logistic_near_zero as logistic};
 
@@ -154,6 +155,44 @@ fn an_interrupted_run_of_noise_limited_steps_goes_on_bit_for_bit() {
         assert_eq!(again.noise_aware(), whole.noise_aware());
         std::fs::remove_file(&path).unwrap();
     }
+}
+
+/// A prior is not as wide everywhere as it is at 0, and how wide it is at a private start turns the steps. A run that
+/// goes on chooses no start: were the widths not in its checkpoint, steps that are made again would show the same
+/// noise at other values.
+#[test]
+fn a_run_that_started_elsewhere_goes_on_with_the_widths_of_its_prior_there() {
+    fn heavy(ctx: &mut Ctx<'_>) -> ppl_core::Result<()> {
+        let w = ctx.sample("w", StudentT::new(3.0, 0.0, 1.0).iid(2))?;
+        ctx.each_record(|ctx, record| {
+            ctx.observe("y", Bernoulli::from_logits(record.get("x")?.dot(w)), record.get("y")?)
+        })
+    }
+    let vi = || {
+        let at = |x: f64| BTreeMap::from([("w".to_owned(), Array1::from(vec![x, -x]).into_dyn())]);
+        let start = PrivateStart {
+            candidates: [1.0, 1.5].into_iter().map(at).collect(),
+            range: (-3.0, 0.0),
+            share: 0.2,
+        };
+        DpVi::new(heavy as Logistic, AutoLaplace::new())
+            .draw_scheme(DrawScheme::Single)
+            .budget(Budget { epsilon: 1.0, delta: 1e-5, relation: Relation::AddRemove })
+            .noise_limited_steps()
+            .private_start(start)
+            .steps(100)
+    };
+    let (records, folder) = (people(3), Folder::new());
+    let path = folder.file("run.checkpoint");
+    let seeded = || vi().seed(Seed::for_tests(4));
+    let whole = seeded().fit(&records).unwrap();
+    let stop = |progress: dp_vi::Progress| match progress.done < 10 {
+        true => std::ops::ControlFlow::Continue(()),
+        false => std::ops::ControlFlow::Break(()),
+    };
+    seeded().checkpoint(&path, 10).on_progress(stop).fit(&records).unwrap();
+    let again = vi().checkpoint(&path, 10).resume(&records).unwrap();
+    assert!(whole.noise_aware().is_some() && again.noise_aware() == whole.noise_aware());
 }
 
 #[test]

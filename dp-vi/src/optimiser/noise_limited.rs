@@ -193,8 +193,10 @@ impl Transformation for NoiseLimited {
     }
 
     fn save(&self, state: &mut Vec<f64>) {
-        // What depends on what was released: the number of records, and the curvature.
+        // What depends on what was released: the number of records, the start, at which the prior is as wide as the
+        // widths say, and the curvature.
         state.push(self.radius);
+        state.extend(self.places.iter().map(|(_, width)| width));
         append(state, &self.rates);
         state.push(self.turned.len() as f64);
         append(state, &self.turned);
@@ -204,6 +206,8 @@ impl Transformation for NoiseLimited {
 
     fn restore(&mut self, state: &mut SavedState<'_>) -> Result<()> {
         self.radius = state.take(1)?[0];
+        let widths = state.take(self.places.len())?;
+        self.places.iter_mut().zip(widths).for_each(|((_, width), &saved)| *width = saved);
         state.copy_to(&mut self.rates)?;
         let turned = state.take(1)?[0] as usize;
         self.turned = state.take(turned)?.to_vec();

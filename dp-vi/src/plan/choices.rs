@@ -276,7 +276,7 @@ impl Settings {
                 plan.octaves = Some(OctavePlan { noise_multiplier, numbers: survey.numbers, event });
                 reasons.push(format!(
                     "units: in which octaves the columns' numbers lie is released, with noise of standard deviation {} in each count, for {} of the budget; a fit \
-                     to made-up records says where the run starts and in which units",
+                     to made-up records says where the run starts and in which units, where one is found",
                     number(deviation),
                     number(locating)
                 ));

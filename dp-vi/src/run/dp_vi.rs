@@ -624,7 +624,7 @@ impl<M: Model, G: Guide, S: Subsampling> DpVi<M, G, S> {
             (Some(charges), Some(ledger)) => Some(ledger.debit_all(&charges.once())?),
             _ => None,
         };
-        let (mut training, _) = prepared.begin(receipt, &seed, true, None, false, None)?;
+        let (mut training, _) = prepared.begin(receipt, &seed, None, false, None)?;
         if let Some(ledger) = &mut ledger {
             training.pay(ledger, training.steps())?;
         }

@@ -228,7 +228,7 @@ impl<S: Subsampling> DpVi<AnyModel<'_>, Box<dyn Guide + '_>, S> {
         };
         let saved = stored.as_ref().map(|(checkpoint, _)| checkpoint.numbers.as_slice());
         let (mut training, receipt) =
-            prepared.begin(receipt, &seed, stored.is_none(), saved, place.is_none(), on_progress.as_mut())?;
+            prepared.begin(receipt, &seed, saved, place.is_none(), on_progress.as_mut())?;
         if let Some((checkpoint, path)) = &stored {
             training.restore(checkpoint, path, receipt.as_ref())?;
             if complete && (training.done() < training.steps() || training.owes_curvature()) {

@@ -1,5 +1,4 @@
-//! From what was said to a run that has not begun: plan, programs, releases. Nothing is paid for or released
-//! here but a private start.
+//! From what was said to a run that has not begun: plan, programs, releases. Nothing is paid for or released here.
 
 use super::checkpoint::described;
 use super::dp_vi::{AnyModel, Chosen, DpVi};

@@ -36,20 +36,18 @@ type Paid = Option<(CurvatureRelease, Receipt)>;
 impl<'r, G: Guide, S: Subsampler> Prepared<'r, '_, G, S> {
     /// Begins the run with a receipt for what is released once, and hands back what is left of the receipt.
     ///
-    /// What a checkpoint has `saved` is where coordinates are found in. A private start is chosen here, but
-    /// not without `choosing`: for runs that are complete, where it does
-    /// not matter any more. Without a receipt no curvature will be released. With `converging`, a run that was
-    /// planned to go on until it has converged is made here as a whole.
+    /// A run that goes on finds its coordinates in what a checkpoint has `saved`, and its values, too, so that no start is
+    /// chosen and no number of records released again. Without a receipt no curvature will be released. With
+    /// `converging`, a run that was planned to go on until it has converged is made here as a whole.
     pub(super) fn begin(
         mut self,
         mut receipt: Option<Receipt>,
         seed: &Seed,
-        choosing: bool,
         saved: Option<&[f64]>,
         converging: bool,
         on_progress: Option<&mut Callback>,
     ) -> Result<(Training<'r, G, S>, Option<Receipt>)> {
-        let number = self.place(&mut receipt, seed, choosing, saved)?;
+        let number = self.place(&mut receipt, seed, saved)?;
         let mut paid = |release: Option<CurvatureRelease>| -> Result<Paid> {
             let Some(release) = release else { return Ok(None) };
             let event = release.event()?;
@@ -137,7 +135,6 @@ impl<'r, G: Guide, S: Subsampler> Prepared<'r, '_, G, S> {
         &mut self,
         receipt: &mut Option<Receipt>,
         seed: &Seed,
-        choosing: bool,
         saved: Option<&[f64]>,
     ) -> Result<Option<(f64, f64)>> {
         let mut take = |event| receipt.as_mut().and_then(|receipt| receipt.take(event, 1));
@@ -147,8 +144,8 @@ impl<'r, G: Guide, S: Subsampler> Prepared<'r, '_, G, S> {
         let count = self.plan.count.map(CountRelease::new).transpose()?;
         let counted = count.and_then(|count| Some((take(count.event())?, count)));
         // A run that goes on has its rates in the checkpoint.
-        let counted = match (choosing, counted) {
-            (true, Some((receipt, count))) => {
+        let counted = match (saved, counted) {
+            (None, Some((receipt, count))) => {
                 let number = count.release(self.records, receipt, seed)?;
                 // Two standard deviations more: a rate that is too small costs little.
                 Some((number, number + 2.0 * count.deviation()))
@@ -159,7 +156,7 @@ impl<'r, G: Guide, S: Subsampler> Prepared<'r, '_, G, S> {
         let public = self.plan.budget.and_then(|budget| self.records.public_number(budget.relation));
         let exact = stated.or(public).map(|number| (number as f64, number as f64));
         let number = counted.or(exact);
-        if choosing && (self.settings.start.is_some() || self.plan.start_from_prior) {
+        if saved.is_none() && (self.settings.start.is_some() || self.plan.start_from_prior) {
             // Without privacy nothing protects their number.
             let unprotected = || self.records.public_number(Relation::ReplaceOne).unwrap_or(0) as f64;
             let number = number.map_or_else(unprotected, |(number, _)| number);
