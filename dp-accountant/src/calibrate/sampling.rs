@@ -126,9 +126,10 @@ pub fn calibrate_batch(
 ///
 /// # Accuracy
 /// The upper end of epsilon is within 1e-4 of the budget, relatively (for budgets below 1e-3 within about
-/// 1e-7), unless even a rate of 1 keeps the budget: then 1 is returned. Where mechanisms fail altogether with more than
-/// delta beyond some rate, the answer is within 1e-4 of that rate, relatively. For deltas below 1e-30 epsilon itself may not be known narrowly; then
-/// the search ends within about a tenth of the width of its interval, or after some ten rounds.
+/// 1e-7), unless even a rate of 1 keeps the budget: then 1 is returned. Where mechanisms fail altogether with more
+/// than delta beyond some rate, the answer is within 1e-4 of that rate, relatively. For deltas below 1e-30 epsilon
+/// itself may not be known narrowly; then the search ends within about a tenth of the width of its interval, or after
+/// some ten rounds.
 ///
 /// # Errors
 /// As [`calibrate_steps`], [`Error::NoneKeeps`] if a rate of 1e-12 exceeds the budget.

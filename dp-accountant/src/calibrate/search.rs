@@ -31,8 +31,8 @@ const ABSOLUTE_BELOW: f64 = 1e-3;
 const SHARE: f64 = 0.1;
 /// Below this delta upper ends may jump from one parameter to the next, as far as an interval is wide.
 const SMALL: f64 = 1e-15;
-/// The power of epsilon with which a number of steps grows in the long run, and a little more, so that a first correction
-/// comes out on the other side of the budget.
+/// The power of epsilon with which a number of steps grows in the long run, and a little more, so that a first
+/// correction comes out on the other side of the budget.
 const PAST_ROOT: f64 = 2.1;
 /// The logarithm of epsilon over the budget that stands for all larger ones.
 const LARGEST_EXCESS: f64 = 27.0;

@@ -1,5 +1,5 @@
-//! From a run that is prepared to one that makes steps: the releases that come before all others, where they put it, and
-//! what will correct its posterior.
+//! From a run that is prepared to one that makes steps: the releases that come before all others, where they put it,
+//! and what will correct its posterior.
 
 use super::prepare::{Optimiser, Prepared, curvature_releases, locations, options};
 use super::training::{CorrectionState, Early, Laplace, Training};
@@ -36,8 +36,8 @@ type Paid = Option<(CurvatureRelease, Receipt)>;
 impl<'r, G: Guide, S: Subsampler> Prepared<'r, '_, G, S> {
     /// Begins the run with a receipt for what is released once, and hands back what is left of the receipt.
     ///
-    /// A run that goes on finds its coordinates in what a checkpoint has `saved`, and its values, too, so that no start is
-    /// chosen and no number of records released again. Without a receipt no curvature will be released. With
+    /// A run that goes on finds its coordinates in what a checkpoint has `saved`, and its values, too, so that no start
+    /// is chosen and no number of records released again. Without a receipt no curvature will be released. With
     /// `converging`, a run that was planned to go on until it has converged is made here as a whole.
     pub(super) fn begin(
         mut self,
@@ -185,9 +185,7 @@ impl<'r, G: Guide, S: Subsampler> Prepared<'r, '_, G, S> {
         };
         self.initial.extend(chosen);
         // The same programs but for where the guide starts.
-        let options = options(&self.settings, &self.plan, &self.initial, None);
-        let check = &|_: &ppl_core::Trace<'_>, _: &Graph| Ok(());
-        let objective = Objective::new(&self.model, &self.guide, self.records.schema(), &options, check)?;
+        let objective = self.objective(None)?;
         self.steps.replace(objective.gradient)?;
         self.estimator = objective.estimator;
         Ok(())
@@ -223,12 +221,17 @@ impl<'r, G: Guide, S: Subsampler> Prepared<'r, '_, G, S> {
         self.rebuild(Arc::new(Coordinates::restored(&sites, &mut state)?), seed)
     }
 
+    /// The programs from where the run is to start, for records that have been checked already.
+    fn objective(&self, coordinates: Option<Arc<Coordinates>>) -> Result<Objective> {
+        let options = options(&self.settings, &self.plan, &self.initial, coordinates);
+        let check = &|_: &ppl_core::Trace<'_>, _: &Graph| Ok(());
+        Objective::new(&self.model, &self.guide, self.records.schema(), &options, check)
+    }
+
     /// Builds the programs anew in coordinates. Where that fails, nothing has changed.
     fn rebuild(&mut self, coordinates: Arc<Coordinates>, seed: &Seed) -> Result<()> {
-        let options = options(&self.settings, &self.plan, &self.initial, Some(coordinates));
-        let check = &|_: &ppl_core::Trace<'_>, _: &Graph| Ok(());
-        let objective = Objective::new(&self.model, &self.guide, self.records.schema(), &options, check)?;
-        let Objective { gradient, estimator, curvature, prior_curvature } = objective;
+        let Objective { gradient, estimator, curvature, prior_curvature } =
+            self.objective(Some(coordinates))?;
         let elements = estimator.latent_elements();
         let releases =
             curvature.map(|program| curvature_releases(&self.plan, program, elements, seed)).transpose()?;
