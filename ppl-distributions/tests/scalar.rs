@@ -41,7 +41,7 @@ const PROBABILITIES: [f64; 11] = [0.0, 1e-300, 1e-12, 0.01, 0.3, 0.5, 0.7, 0.99,
 fn by_program<'g>(
     graph: &'g Graph,
     points: &[f64],
-    formula: impl FnOnce(Var<'g>) -> Option<Var<'g>>,
+    formula: &dyn Fn(Var<'g>) -> Option<Var<'g>>,
 ) -> Vec<f64> {
     let x = graph.input("x", points.len()).expect("an input");
     let value = formula(x).expect("a formula");
@@ -64,35 +64,35 @@ macro_rules! same {
     ($($law:expr => $ln:ident $plain:ident $($cdf:ident)? $(, $quantile:ident)?;)*) => {$({
         let (told, graph) = (stringify!($law), Graph::new());
         let law = $law;
-        let program = by_program(&graph, &POINTS, |x| Some(Distribution::log_prob(&law, x)));
-        same(told, "log density", &POINTS, &program, &law.$ln(&POINTS));
-        same(told, "log density", &POINTS, &program, &POINTS.map(|x| law.$ln(x)));
+        let program = by_program(&graph, &POINTS, &|x| Some(Distribution::log_prob(&law, x)));
+        same(told, "log density", &POINTS, &program, &law.$ln(&POINTS[..]));
+        same(told, "log density", &POINTS, &program, &POINTS[..].iter().map(|&x| law.$ln(x)).collect::<Vec<_>>());
         let graph = Graph::new();
         let law = $law;
-        let program = by_program(&graph, &POINTS, |x| Some(Distribution::log_prob(&law, x).exp()));
-        same(told, "density", &POINTS, &program, &law.$plain(&POINTS));
+        let program = by_program(&graph, &POINTS, &|x| Some(Distribution::log_prob(&law, x).exp()));
+        same(told, "density", &POINTS, &program, &law.$plain(&POINTS[..]));
         $(
             let graph = Graph::new();
             let law = $law;
-            let program = by_program(&graph, &POINTS, |x| Distribution::cdf(&law, x));
-            same(told, "distribution function", &POINTS, &program, &law.$cdf(&POINTS));
+            let program = by_program(&graph, &POINTS, &|x| Distribution::cdf(&law, x));
+            same(told, "distribution function", &POINTS, &program, &law.$cdf(&POINTS[..]));
             let graph = Graph::new();
             let law = $law;
-            let program = by_program(&graph, &POINTS, |x| Distribution::sf(&law, x));
-            same(told, "upper tail", &POINTS, &program, &law.sf(&POINTS));
+            let program = by_program(&graph, &POINTS, &|x| Distribution::sf(&law, x));
+            same(told, "upper tail", &POINTS, &program, &law.sf(&POINTS[..]));
             let graph = Graph::new();
             let law = $law;
-            let program = by_program(&graph, &POINTS, |x| Distribution::log_cdf(&law, x));
-            same(told, "logarithm of the distribution function", &POINTS, &program, &law.ln_cdf(&POINTS));
+            let program = by_program(&graph, &POINTS, &|x| Distribution::log_cdf(&law, x));
+            same(told, "logarithm of the distribution function", &POINTS, &program, &law.ln_cdf(&POINTS[..]));
             let graph = Graph::new();
             let law = $law;
-            let program = by_program(&graph, &POINTS, |x| Distribution::log_sf(&law, x));
-            same(told, "logarithm of the upper tail", &POINTS, &program, &law.ln_sf(&POINTS));
+            let program = by_program(&graph, &POINTS, &|x| Distribution::log_sf(&law, x));
+            same(told, "logarithm of the upper tail", &POINTS, &program, &law.ln_sf(&POINTS[..]));
         )?
         $(
             let graph = Graph::new();
             let law = $law;
-            let program = by_program(&graph, &PROBABILITIES, |p| Distribution::quantile(&law, p));
+            let program = by_program(&graph, &PROBABILITIES, &|p| Distribution::quantile(&law, p));
             same(told, "quantile", &PROBABILITIES, &program, &law.$quantile(&PROBABILITIES[..]));
         )?
     })*};

@@ -9,7 +9,25 @@ pub(crate) use pulp::NullaryFnOnce as Job;
 /// Runs work compiled for the instruction set of the machine at hand.
 #[inline]
 pub(crate) fn dispatch<W: Job<Output = ()>>(work: W) {
-    pulp::Arch::new().dispatch(Vectorised(work));
+    with_vectors(Vectorised(work));
+}
+
+/// Hands over the vectors of the machine at hand.
+#[cfg(not(all(debug_assertions, not(test), target_arch = "x86_64")))]
+#[inline]
+fn with_vectors<W: pulp::WithSimd<Output = ()>>(work: W) {
+    pulp::Arch::new().dispatch(work);
+}
+
+/// The same in development builds of what uses this crate, without AVX-512: every kernel is compiled for each instruction
+/// set, which is a third of the time of compiling this crate, and the crate's own tests run them all.
+#[cfg(all(debug_assertions, not(test), target_arch = "x86_64"))]
+#[inline]
+fn with_vectors<W: pulp::WithSimd<Output = ()>>(work: W) {
+    match pulp::x86::V3::try_new() {
+        Some(simd) => work.with_simd(simd),
+        None => work.with_simd(pulp::Scalar::new()),
+    }
 }
 
 /// Work that names its vectors.
@@ -21,7 +39,7 @@ pub(crate) trait VectorJob {
 /// Runs work on the vectors of the machine at hand.
 #[inline]
 pub(crate) fn dispatch_vectors<W: VectorJob>(work: W) {
-    pulp::Arch::new().dispatch(Named(work));
+    with_vectors(Named(work));
 }
 
 struct Named<W>(W);

@@ -5,7 +5,7 @@ use std::cell::Cell;
 
 /// The graph of this thread on which everything is computed at once.
 struct AtOnce {
-    graph: &'static Graph,
+    graph: Graph,
     /// How many calls of [`compute`] are under way, one inside the other.
     depth: Cell<usize>,
 }
@@ -13,7 +13,7 @@ struct AtOnce {
 thread_local! {
     // Formulas are written for graphs of every lifetime, so this one has to live for ever. It is small (less
     // than a kilobyte), one for each thread that asks, and empty between calls.
-    static AT_ONCE: AtOnce = AtOnce { graph: Box::leak(Box::new(Graph::at_once())), depth: Cell::new(0) };
+    static AT_ONCE: &'static AtOnce = Box::leak(Box::new(AtOnce { graph: Graph::at_once(), depth: Cell::new(0) }));
 }
 
 /// Computes at once a formula that is written for a graph: `None` where it has no answer, or is of an
@@ -32,29 +32,32 @@ thread_local! {
 /// ```
 #[inline]
 pub fn compute<'g>(formula: impl FnOnce(&'g Graph) -> Option<Var<'g>>) -> Option<f64> {
-    AT_ONCE
-        .try_with(|at_once| {
-            let _guard = Guard::enter(at_once);
-            let result = formula(at_once.graph)?;
-            std::ptr::eq(result.graph(), at_once.graph).then(|| result.known()).flatten()
-        })
-        .ok()
-        .flatten()
+    let call = Call::begin()?;
+    let result = formula(&call.0.graph)?;
+    call.number(result)
 }
 
-/// Forgets arrays where the outermost call ends, however it ends.
-struct Guard<'a>(&'a AtOnce);
+/// A call that is under way, however it ends. With the outermost one arrays are forgotten.
+///
+/// Its methods are what does not depend on the formula: they are compiled once, where there are as many formulas as laws
+/// have questions.
+struct Call(&'static AtOnce);
 
-impl<'a> Guard<'a> {
-    #[inline]
-    fn enter(at_once: &'a AtOnce) -> Self {
+impl Call {
+    /// `None` where the thread is ending.
+    fn begin() -> Option<Self> {
+        let at_once = AT_ONCE.try_with(|at_once| *at_once).ok()?;
         at_once.depth.set(at_once.depth.get() + 1);
-        Self(at_once)
+        Some(Self(at_once))
+    }
+
+    /// What a formula came to, if it is a number and of this graph.
+    fn number(&self, result: Var<'_>) -> Option<f64> {
+        std::ptr::eq(result.graph(), &self.0.graph).then(|| result.known()).flatten()
     }
 }
 
-impl Drop for Guard<'_> {
-    #[inline]
+impl Drop for Call {
     fn drop(&mut self) {
         let depth = self.0.depth.get() - 1;
         self.0.depth.set(depth);
