@@ -11,7 +11,8 @@ says that it has converged. Posteriors without reference draws show - where ther
 are the reference there, and their own error against reference draws is printed where there are both.
 --numpyro names a Python with numpyro: its stochastic variational inference with the same guide, untuned, is then beside
 (posteriordb_numpyro.py). --epsilon fits with privacy, --runs times: then the columns are the error, the ratio of deviations,
-the root mean square of (mean - draw of the truth) over the stated deviation, and the share of draws that 90 % intervals hold;
+the root mean square of (mean - draw of the truth) over the stated deviation, the share of draws that 90 % intervals hold, and
+the share of reports that say without more ado that intervals include the privacy noise;
 the truth is the reference draws, or our fit without privacy. --own-units makes these fits in the model's own units and not
 in coordinates (DpVi::rough_fit). Without --checkout nothing is run, and that is said. Needs numpy.
 """
@@ -78,14 +79,16 @@ def normal(x):
 
 
 def private(arguments, posterior, data, truth):
-    """Errors, ratios, z and coverage of fits with privacy, over values and runs."""
-    errors, ratios, z, held = [], [], [], []
+    """Errors, ratios, z and coverage of fits with privacy, over values and runs, and how many reports say without a
+    reservation that intervals include the privacy noise."""
+    errors, ratios, z, held, plain = [], [], [], [], 0
     for seed in range(arguments.runs):
         extra = ["--guide", arguments.guide, "--epsilon", str(arguments.epsilon), "--seed", str(seed)]
         extra += ["--own-units"] if arguments.own_units else []
         found, wrong = run(arguments, posterior, data, extra)
         if found is None:
             return wrong
+        plain += (found["intervals"] or "").startswith("include the privacy noise")
         for scalar, (mean, sd) in scalars(found["sites"]).items():
             true = truth.get(scalar, truth.get(f"{scalar}[1]"))
             if true is None or not true[1] > 0:
@@ -98,7 +101,7 @@ def private(arguments, posterior, data, truth):
             low, high = mean - 1.645 * sd, mean + 1.645 * sd
             held.append(normal((high - true[0]) / true[1]) - normal((low - true[0]) / true[1]))
     rms = lambda values: math.sqrt(np.mean(np.square(values)))
-    return rms(errors), math.exp(np.mean(ratios)), rms(z), np.mean(held)
+    return rms(errors), math.exp(np.mean(ratios)), rms(z), np.mean(held), plain / arguments.runs
 
 
 def scalars(sites):
@@ -130,7 +133,7 @@ def main():
     written = set(subprocess.run([arguments.program, "list"], capture_output=True, text=True, check=True).stdout.split())
     wanted = arguments.only.split(",") if arguments.only else [""]
     if arguments.epsilon:
-        print("| posterior | error | sd ratio | z | coverage |\n|---|---|---|---|---|")
+        print("| posterior | error | sd ratio | z | coverage | says so |\n|---|---|---|---|---|---|")
     else:
         print("| posterior | elements | error | sd ratio | Pareto k | converged | seconds | sampler | NumPyro |\n|---|---|---|---|---|---|---|---|---|")
     peers = set()

@@ -140,6 +140,7 @@ fn fit(arguments: Arguments) -> Result<(), Box<dyn Error>> {
         r_hat: None,
         evaluations: convergence.map(|found| found.evaluations),
         elbo: convergence.map(|found| found.elbo),
+        intervals: fit.privacy().intervals,
     };
     serde_json::to_writer(&mut out, &answer)?;
     writeln!(out)?;

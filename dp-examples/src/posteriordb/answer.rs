@@ -37,6 +37,8 @@ pub struct Answer {
     pub evaluations: Option<u64>,
     /// The bound at the end.
     pub elbo: Option<f64>,
+    /// What the report says of intervals, with privacy.
+    pub intervals: Option<&'static str>,
 }
 
 /// Names of what a model without records computes from its latent values: their moments are those of draws.
@@ -80,5 +82,6 @@ pub fn sample(
         r_hat: Some(r_hat),
         evaluations: None,
         elbo: None,
+        intervals: None,
     })
 }
