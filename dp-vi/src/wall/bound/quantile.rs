@@ -256,8 +256,8 @@ impl Adaptive {
                 ("clip norm over the quantile that it follows", "at least 1 and finite");
             return Err(Error::OutOfRange { what, requirement, value: margin });
         }
-        if !(most > 0.0 && most <= LARGEST) {
-            let (what, requirement) = ("largest clip norm", "positive and at most 1e50");
+        if !(SMALLEST_CLIP_NORM..=LARGEST).contains(&most) {
+            let (what, requirement) = ("largest clip norm", "from 1e-4 to 1e50");
             return Err(Error::OutOfRange { what, requirement, value: most });
         }
         self.clip = ClipNorm::new(norm, self.elements)?;

@@ -194,6 +194,8 @@ fn a_norm_goes_on_where_it_was() {
         [1.0, 10.0, 1.0, 0.2, 1.0, 1e9],
         [1.0, 10.0, 0.9, 0.2, 0.9, 1e9],
         [1.0, 10.0, 0.9, 0.2, 1.0, f64::NAN],
+        // Below the smallest norm, a checkpoint that was forged ended the program.
+        [1.0, 10.0, 0.9, 0.2, 1.0, 3.9e-71],
     ] {
         assert!(adaptive().go_on(bad).is_err(), "{bad:?}");
     }
