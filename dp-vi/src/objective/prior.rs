@@ -9,6 +9,7 @@ use std::ops::Range;
 pub(crate) struct PriorCurvature {
     product: ExecutionPlan<f64>,
     gradient: ExecutionPlan<f64>,
+    density: ExecutionPlan<f64>,
 }
 
 /// Where a site is.
@@ -44,20 +45,30 @@ pub(crate) fn prior_programs<'g>(
     let product = hessian_vector(log_density, &frontier, &tangents)?;
     let product = ExecutionPlan::new(&Program::new(graph, &product)?);
     let gradient = ExecutionPlan::new(&Program::new(graph, &gradient(log_density, &frontier)?)?);
-    Ok((prior, Some(PriorCurvature { product, gradient })))
+    let density = ExecutionPlan::new(&Program::new(graph, &[log_density])?);
+    Ok((prior, Some(PriorCurvature { product, gradient, density })))
+}
+
+fn set(plan: &mut ExecutionPlan<f64>, sites: &[SiteAt<'_>]) {
+    for site in sites {
+        if let Ok(input) = plan.input(&Unconstrained::input_name(site.name)) {
+            plan.input_mut(input).copy_from_slice(site.values);
+        }
+    }
 }
 
 impl PriorCurvature {
+    /// The log prior of all sites.
+    pub(crate) fn log_density(&mut self, sites: &[SiteAt<'_>]) -> f64 {
+        set(&mut self.density, sites);
+        self.density.run();
+        self.density.output(0)[0]
+    }
+
     /// The gradient of the log prior at the frontier, and minus its second derivatives row by row.
     pub(crate) fn at(&mut self, sites: &[SiteAt<'_>]) -> (Vec<f64>, Vec<f64>) {
-        for site in sites {
-            let name = Unconstrained::input_name(site.name);
-            for plan in [&mut self.product, &mut self.gradient] {
-                if let Ok(input) = plan.input(&name) {
-                    plan.input_mut(input).copy_from_slice(site.values);
-                }
-            }
-        }
+        set(&mut self.product, sites);
+        set(&mut self.gradient, sites);
         let flat = |plan: &ExecutionPlan<f64>| {
             (0..plan.outputs()).flat_map(|output| plan.output(output).to_vec()).collect()
         };

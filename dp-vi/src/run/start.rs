@@ -5,7 +5,7 @@ use super::prepare::{Optimiser, Prepared, curvature_releases, locations, options
 use super::training::{CorrectionState, Early, Laplace, Training};
 use crate::cost::pricing::sampling_rate;
 use crate::error::{Error, Result};
-use crate::guides::guide::Guide;
+use crate::guides::guide::{Guide, GuideSite};
 use crate::objective::coordinates::Coordinates;
 use crate::objective::frontier::Estimator;
 use crate::objective::initial::prior_draws;
@@ -14,6 +14,7 @@ use crate::objective::programs::Objective;
 use crate::objective::traced::Traced;
 use crate::optimiser::{NoiseLimited, SavedState, StepScale, TailAverage};
 use crate::outcome::convergence::converge;
+use crate::outcome::correction::hierarchy::{Hierarchy, Place};
 use crate::outcome::correction::probes::{ElementPrior, Probes};
 use crate::outcome::correction::tail::GradientTail;
 use crate::outcome::progress::Callback;
@@ -27,7 +28,8 @@ use crate::wall::start::{PaidChoices, PriorStart};
 use crate::wall::steps::Steps;
 use dp_accountant::{Receipt, Relation};
 use dp_sampler::{GaussianNoise, Purpose, Seed, Subsampler};
-use ppl_core::{Constraint, Graph, Model, Schema};
+use ppl_core::{Constraint, Graph, Model, Schema, SiteKind};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// A release of the curvature and what pays for it, if it is paid for.
@@ -86,15 +88,20 @@ impl<'r, G: Guide, S: Subsampler> Prepared<'r, '_, G, S> {
             scale_by_noise(optimiser, number, &plan, &estimator, prior)?;
         }
         let correction = prior.filter(|_| plan.finds_curvature()).map(|prior| {
-            let prior_of_probes =
-                (plan.probes > 0).then(|| prior_of_probes(&self.model, records.schema(), &estimator));
-            let probes = prior_of_probes.map(|prior| Probes::new((plan.steps, plan.probes), prior));
+            // Drawing from the prior takes its time.
+            let is_needed = plan.probes > 0 || estimator.ranges().iter().any(Option::is_none);
+            let priors = is_needed.then(|| prior_of_elements(&self.model, records.schema(), &estimator));
+            let hierarchy = priors
+                .as_ref()
+                .and_then(|(touched, untouched)| hierarchy(&estimator, touched, untouched.as_deref()));
+            let probes = priors.filter(|_| plan.probes > 0);
+            let probes = probes.map(|(touched, _)| Probes::new((plan.steps, plan.probes), touched));
             correction(
                 &plan,
                 self.settings.noise_limited,
                 estimator.latent_elements(),
                 (curvature, early),
-                (prior, probes),
+                (prior, probes, hierarchy),
             )
         });
         let (parameters, convergence) = found.unzip();
@@ -271,20 +278,49 @@ fn expect<S: Subsampler>(
     Ok(())
 }
 
-/// The prior of each element that probes look at.
-fn prior_of_probes(model: &dyn Model, schema: &Schema, estimator: &Estimator) -> Vec<ElementPrior> {
+/// The prior of each element that records touch, and of the others. `None` for these where one is of a parameter,
+/// which has no prior.
+fn prior_of_elements(
+    model: &dyn Model,
+    schema: &Schema,
+    estimator: &Estimator,
+) -> (Vec<ElementPrior>, Option<Vec<ElementPrior>>) {
     let sites = &estimator.shared.sites;
     let draws = prior_draws(model, schema, sites);
-    let touched = sites.iter().zip(draws).zip(estimator.ranges()).filter(|(_, range)| range.is_some());
-    let elements = touched.flat_map(|((site, draws), _)| {
+    let (mut touched, mut untouched) = (Vec::new(), Vec::new());
+    let mut all_latent = true;
+    for ((site, draws), range) in sites.iter().zip(draws).zip(estimator.ranges()) {
         let is_real = site.support == Constraint::Real;
-        draws.into_iter().map(move |draws| ElementPrior::new(draws, is_real))
-    });
-    let elements: Vec<ElementPrior> = elements.collect();
-    match &estimator.shared.located {
-        Some(located) => ElementPrior::of_coordinates(&elements, &located.coordinates),
-        None => elements,
+        let elements = draws.into_iter().map(|draws| ElementPrior::new(draws, is_real));
+        match range {
+            Some(_) => touched.extend(elements),
+            None => untouched.extend(elements),
+        }
+        all_latent &= range.is_some() || site.kind != SiteKind::Param;
     }
+    let touched = match &estimator.shared.located {
+        Some(located) => ElementPrior::of_coordinates(&touched, &located.coordinates),
+        None => touched,
+    };
+    (touched, all_latent.then_some(untouched))
+}
+
+/// What is known beforehand of latent values that no record touches.
+fn hierarchy(
+    estimator: &Estimator,
+    touched: &[ElementPrior],
+    untouched: Option<&[ElementPrior]>,
+) -> Option<Hierarchy> {
+    let mut at = 0;
+    let place = |(site, range): (&GuideSite, Option<Range<usize>>)| match range {
+        Some(range) => Place::Touched(range),
+        None => {
+            at += site.elements();
+            Place::Untouched(at - site.elements()..at)
+        }
+    };
+    let places = estimator.shared.sites.iter().zip(estimator.ranges()).map(place).collect();
+    Hierarchy::new(places, touched, untouched?)
 }
 
 /// What corrects the posterior for the noise, with the releases that are paid for: at the end, and during the run.
@@ -293,7 +329,7 @@ fn correction(
     noise_limited: bool,
     elements: usize,
     (curvature, early_release): (Paid, Paid),
-    (prior, probes): (PriorCurvature, Option<Probes>),
+    (prior, probes, hierarchy): (PriorCurvature, Option<Probes>, Option<Hierarchy>),
 ) -> CorrectionState {
     let share = match (noise_limited, plan.probes) {
         // They go straight on from the first.
@@ -330,6 +366,7 @@ fn correction(
         measured: plan.weighted && plan.is_measured,
         prior,
         probes,
+        hierarchy,
     }
 }
 

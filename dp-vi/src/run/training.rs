@@ -9,6 +9,7 @@ use crate::objective::shared::Shared;
 use crate::optimiser::{SavedState, StepIndex, TailAverage};
 use crate::outcome::convergence::Convergence;
 use crate::outcome::correction::hessian::Hessian;
+use crate::outcome::correction::hierarchy::Hierarchy;
 use crate::outcome::correction::noise_aware::{Evidence, NoiseAware};
 use crate::outcome::correction::probes::Probes;
 use crate::outcome::correction::tail::{GradientTail, TailMeans};
@@ -100,6 +101,8 @@ pub(super) struct CorrectionState {
     pub(super) prior: PriorCurvature,
     /// Where the curvature is probed.
     pub(super) probes: Option<Probes>,
+    /// Where records do not touch all latent values.
+    pub(super) hierarchy: Option<Hierarchy>,
 }
 
 impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
@@ -430,7 +433,7 @@ impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
             .and_then(|laplace| Some((laplace.found.as_ref()?, laplace.hessian.places())));
         let posterior = match (&noise_aware, laplace) {
             (Some(found), _) => {
-                corrected(shared, marginals, simulation, found, self.estimator.ranges().into_iter())
+                corrected(shared, marginals, simulation, found, found.places(&shared.sites).into_iter())
             }
             (None, Some((found, places))) => corrected(shared, marginals, simulation, found, places),
             (None, None) => None,
@@ -441,7 +444,7 @@ impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
         let intervals = match (planned, &noise_aware) {
             (None, _) => self.report.intervals,
             (Some(_), _) if !arrived => Some(NOT_ARRIVED),
-            (Some(_), Some(_)) if self.estimator.ranges().iter().any(Option::is_none) => Some(PARTLY),
+            (Some(_), Some(found)) if found.places(&shared.sites).iter().any(Option::is_none) => Some(PARTLY),
             (Some((_, true)), Some(_)) => Some(INCLUDE),
             (Some(_), Some(_)) => Some(NOT_MEASURED),
             (Some((true, _)), None) => Some(FELL_BACK),
@@ -486,7 +489,7 @@ fn of_values(shared: &Shared, guide: &dyn Guide, parameters: &[f64]) -> (Vec<Opt
 fn correct(
     estimator: &Estimator,
     locations: &[Vec<f64>],
-    CorrectionState { tail, curvature, early, law, trace, mut prior, probes, .. }: CorrectionState,
+    CorrectionState { tail, curvature, early, law, trace, mut prior, probes, hierarchy, .. }: CorrectionState,
     (sampling, bound): (f64, Option<f64>),
 ) -> Option<(Option<NoiseAware>, bool)> {
     if curvature.is_none() && !trace && probes.is_none() {
@@ -503,6 +506,12 @@ fn correct(
         prior.at(&at.collect::<Vec<_>>())
     };
     let (prior_gradient, prior_curvature) = prior_at(&values);
+    let mut arrived = true;
+    if let Some(probes) = &probes {
+        let searched = tail.searched()?;
+        let (pull, prior_curvature) = prior_at(&searched.values);
+        arrived = probes.has_arrived(&searched, sampling, (&pull, &prior_curvature));
+    }
     let touched =
         sites.iter().filter(|(_, frontier)| frontier.is_some()).map(|((site, _), _)| site.name.clone());
     let touched: Vec<String> = touched.collect();
@@ -516,34 +525,39 @@ fn correct(
         prior_curvature: &prior_curvature,
     };
     let path = tail.path();
-    let mut arrived = true;
-    let found = match (tail.trace(), &curvature, law) {
-        (_, Some(matrix), Some(planned)) => {
-            let deviation =
-                planned.noise_multiplier * bound.map_or(planned.clip_norm, |bound| planned.norm(bound));
-            let CurvaturePlan { shape, with_scores, .. } = planned;
-            // Where gradients along the way do not show another curvature, what was released of it on the way is a
-            // release of the same.
-            let early = early.filter(|_| straight);
-            let early = early.and_then(|early| Some((early.released?, early.deviation)));
-            let (matrix, deviation) = together((matrix, deviation), early);
-            let (matrix, scores) = match with_scores {
-                true => without_scores(&matrix, values.len()),
-                false => (matrix, None),
-            };
-            let path = path.as_ref();
-            let released = ReleasedCurvature { matrix: &matrix, scores, shape, deviation, path, straight };
-            unknown_curvature::posterior(touched, &evidence, &released)
+    let curvature = curvature.zip(law).map(|(matrix, planned)| {
+        let deviation =
+            planned.noise_multiplier * bound.map_or(planned.clip_norm, |bound| planned.norm(bound));
+        // Where gradients along the way do not show another curvature, what was released of it on the way is a
+        // release of the same.
+        let early = early.filter(|_| straight);
+        let early = early.and_then(|early| Some((early.released?, early.deviation)));
+        let (matrix, deviation) = together((&matrix, deviation), early);
+        let (matrix, scores) = match planned.with_scores {
+            true => without_scores(&matrix, values.len()),
+            false => (matrix, None),
+        };
+        (matrix, scores, planned.shape, deviation)
+    });
+    let infer = |evidence: &Evidence<'_>| match (tail.trace(), &curvature, &probes) {
+        (_, Some((matrix, scores, shape, deviation)), _) => {
+            let (path, scores, shape, deviation) = (path.as_ref(), *scores, *shape, *deviation);
+            let released = ReleasedCurvature { matrix, scores, shape, deviation, path, straight };
+            unknown_curvature::posterior(touched.clone(), evidence, &released)
         }
-        _ if probes.is_some() => {
-            let (probes, searched) = (probes?, tail.searched()?);
-            let (pull, prior_curvature) = prior_at(&searched.values);
-            arrived = probes.has_arrived(&searched, sampling, (&pull, &prior_curvature));
-            probes.posterior(touched, &evidence)
-        }
-        (Some(sums), ..) if trace => sums.posterior(&touched, &evidence),
+        (_, None, Some(probes)) => probes.posterior(touched.clone(), evidence),
+        (Some(sums), ..) if trace => sums.posterior(&touched, evidence),
         _ => None,
     };
+    let joint = hierarchy.and_then(|hierarchy| {
+        let (slope, wide) = hierarchy.wide_prior(&values);
+        let evidence = Evidence { prior_gradient: &slope, prior_curvature: &wide, ..evidence };
+        let names: Vec<&str> = sites.iter().map(|((site, _), _)| site.name.as_str()).collect();
+        let others = sites.iter().filter(|(_, frontier)| frontier.is_none());
+        let others: Vec<f64> = others.flat_map(|((_, location), _)| location.iter().copied()).collect();
+        hierarchy.posterior(&names, infer(&evidence)?, &evidence, &others, &mut prior)
+    });
+    let found = joint.or_else(|| infer(&evidence));
     let found = match &estimator.shared.located {
         Some(located) => found.map(|found| found.of_values(&located.coordinates, &prior_curvature)),
         None => found,

@@ -1,6 +1,7 @@
 //! A posterior that accounts for the privacy noise.
 
 pub(crate) mod hessian;
+pub(crate) mod hierarchy;
 pub(crate) mod linear_algebra;
 pub(crate) mod noise_aware;
 pub(crate) mod probes;

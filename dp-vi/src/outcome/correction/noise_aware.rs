@@ -1,8 +1,10 @@
 //! A posterior that knows of the noise: linear-Gaussian inference from what was released.
 
+use crate::guides::guide::GuideSite;
 use crate::objective::coordinates::Coordinates;
 use crate::outcome::correction::linear_algebra::{cholesky, compose, inverse, square, symmetrised};
 use nalgebra::{DMatrix, DVector, DVectorView};
+use std::ops::Range;
 
 /// What the correction is made from; all of it has been released.
 #[derive(Clone, Copy)]
@@ -98,8 +100,11 @@ impl NoiseAware {
     /// of coordinates
     /// are taken to be independent.
     pub(crate) fn of_values(self, coordinates: &Coordinates, prior_curvature: &[f64]) -> Self {
-        let n = self.mean.len();
-        let back = |matrix: &[f64]| compose(&square(matrix, n), coordinates.factor());
+        // Values that have no coordinates come last and stay as they are.
+        let (n, inside) = (self.mean.len(), coordinates.factor().nrows());
+        let mut factor = DMatrix::identity(n, n);
+        factor.view_mut((0, 0), (inside, inside)).copy_from(coordinates.factor());
+        let back = |matrix: &[f64]| compose(&square(matrix, n), &factor);
         let shares = self.shares.map(|shares| {
             let without_noise = back(&shares.covariance_without_noise);
             let independent =
@@ -107,13 +112,33 @@ impl NoiseAware {
             let prior = cholesky(symmetrised(&square(prior_curvature, n)));
             let prior = prior.as_ref().map_or_else(independent, inverse);
             Shares {
-                prior: deviations(&compose(&prior, coordinates.factor())),
+                prior: deviations(&compose(&prior, &factor)),
                 without_noise: deviations(&without_noise),
                 covariance_without_noise: without_noise.as_slice().to_vec(),
             }
         });
-        let (mean, covariance) = (coordinates.values(&self.mean), back(&self.covariance));
+        let (mut mean, covariance) = (coordinates.values(&self.mean[..inside]), back(&self.covariance));
+        mean.extend(&self.mean[inside..]);
         Self { mean, covariance: covariance.as_slice().to_vec(), shares, ..self }
+    }
+
+    /// Where each of the sites has its elements here, if it has.
+    pub(crate) fn places(&self, sites: &[GuideSite]) -> Vec<Option<Range<usize>>> {
+        let elements =
+            |name: &String| sites.iter().find(|site| site.name == *name).map_or(0, GuideSite::elements);
+        let ends: Vec<usize> = self
+            .sites
+            .iter()
+            .scan(0, |at, name| {
+                *at += elements(name);
+                Some(*at)
+            })
+            .collect();
+        let place = |site: &GuideSite| {
+            let at = self.sites.iter().position(|name| *name == site.name)?;
+            Some(ends[at] - site.elements()..ends[at])
+        };
+        sites.iter().map(place).collect()
     }
 
     /// `None` where the posterior would not be one: `A S + P₀` is not positive definite.

@@ -29,9 +29,17 @@ impl ElementPrior {
         let deviation = found.unwrap_or(if is_real { 1e3 } else { 3.0 });
         Self { draws: draws.filter(|_| found.is_some()), is_real, deviation }
     }
-}
 
-impl ElementPrior {
+    /// That of the normal of which as many are as near to the median.
+    pub(crate) fn deviation(&self) -> f64 {
+        self.deviation
+    }
+
+    /// The median; `None` of a flat prior.
+    pub(crate) fn middle(&self) -> Option<f64> {
+        self.draws.as_ref().map(|draws| spread(draws).0)
+    }
+
     /// The priors of coordinates, from those of the values. Values whose prior cannot be drawn from are taken to be
     /// independent of the others.
     pub(crate) fn of_coordinates(priors: &[Self], coordinates: &Coordinates) -> Vec<Self> {
