@@ -4,7 +4,7 @@ use dp_accountant::{Accountant, Budget, Ledger, Relation};
 use dp_sampler::{BallsInBins, FixedSize, FullBatch, Poisson, Seed, Shuffle};
 use dp_vi::guides::AutoNormal;
 use dp_vi::{Correction, DpVi, Fit, PrivacyNoise, Sensitive};
-use ppl_core::{Ctx, Records, Result};
+use ppl_core::{Ctx, Distribution, Records, Result};
 use ppl_distributions::{Bernoulli, HalfNormal, Normal};
 use std::ops::ControlFlow;
 
@@ -109,6 +109,15 @@ fn what_intervals_hold_of_the_noise_is_said() {
     };
     let grouped = DpVi::new(grouped, AutoNormal::new()).budget(budget(Relation::AddRemove));
     let (words, corrected) = said(grouped.fit(&zeros()).unwrap());
+    assert!(words.contains("has not been measured for this kind of model") && corrected, "{words}");
+    // More values that no record touches than are drawn together with the others.
+    let many_spreads = |ctx: &mut Ctx| {
+        let spreads = ctx.sample("spreads", HalfNormal::new(1.0).iid(17))?;
+        let w = ctx.sample("w", Normal::new(0.0, spreads.sum()))?;
+        ctx.each_record(|ctx, record| ctx.observe("x", Bernoulli::from_logits(w), record.get("x")?))
+    };
+    let many_spreads = DpVi::new(many_spreads, AutoNormal::new()).budget(budget(Relation::AddRemove));
+    let (words, corrected) = said(many_spreads.fit(&zeros()).unwrap());
     assert!(words.contains("leave it out for the other values") && corrected, "{words}");
     let guides = DpVi::new(two, AutoNormal::new()).correction(Correction::None);
     let (words, corrected) = said(guides.budget(budget(Relation::AddRemove)).fit(&records()).unwrap());

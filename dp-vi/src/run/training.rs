@@ -445,7 +445,10 @@ impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
             (None, _) => self.report.intervals,
             (Some(_), _) if !arrived => Some(NOT_ARRIVED),
             (Some(_), Some(found)) if found.places(&shared.sites).iter().any(Option::is_none) => Some(PARTLY),
-            (Some((_, true)), Some(_)) => Some(INCLUDE),
+            // How well it does with values that no record touches has not been measured.
+            (Some((_, true)), Some(_)) if self.estimator.ranges().iter().all(Option::is_some) => {
+                Some(INCLUDE)
+            }
             (Some(_), Some(_)) => Some(NOT_MEASURED),
             (Some((true, _)), None) => Some(FELL_BACK),
             (Some((false, _)), None) => Some(NO_POSTERIOR),
