@@ -147,7 +147,23 @@ impl Accountant {
     ///
     /// Searches ask for this, because budgets are kept by upper ends, and attacks take most of the time.
     pub(crate) fn promised_epsilon(&self, delta: f64) -> Result<(Certified, bool)> {
-        self.run()?.promise(epsilon_at(delta)?, self.relative_width, &mut Shelves::default())
+        self.run()?.promise(epsilon_at(delta)?, self.relative_width, false, &mut Shelves::default())
+    }
+
+    /// The same for a search, with what earlier questions of it left on the shelves. One that `follows` begins where
+    /// the last one ended; others say what [`Self::promised_epsilon`] does.
+    pub(crate) fn next_promised_epsilon(
+        &self,
+        delta: f64,
+        follows: bool,
+        shelves: &mut Shelves,
+    ) -> Result<(Certified, bool)> {
+        self.run()?.promise(epsilon_at(delta)?, self.relative_width, follows, shelves)
+    }
+
+    /// [`Self::epsilon`] for a search, with what earlier questions of it left on the shelves.
+    pub(crate) fn next_epsilon(&self, delta: f64, shelves: &mut Shelves) -> Result<Certified> {
+        self.run()?.answer_within(epsilon_at(delta)?, self.relative_width, 0.0, shelves)
     }
 
     /// The logarithm of delta from the engine that needs no delta for it, where that engine has an answer.
@@ -172,7 +188,8 @@ pub(crate) struct Inquiry {
 impl Inquiry {
     /// The upper end of [`Accountant::epsilon`] where attacks do not reach it, and else nearly that.
     pub(crate) fn promised_epsilon(&mut self, delta: f64) -> Result<f64> {
-        let (promise, _) = self.run.promise(epsilon_at(delta)?, self.relative_width, &mut self.shelves)?;
+        let query = epsilon_at(delta)?;
+        let (promise, _) = self.run.promise(query, self.relative_width, false, &mut self.shelves)?;
         Ok(promise.upper)
     }
 

@@ -86,13 +86,15 @@ impl Run {
         enough: f64,
         shelves: &mut Shelves,
     ) -> Result<Certified> {
-        let mut found = self.dominating(query, relative_width, enough, &mut shelves.upper)?;
+        let mut found = self.dominating(query, relative_width, enough, false, &mut shelves.upper)?;
         let promised = found.interval.upper;
         // For a curve an attack that reaches hardly anything of what is promised is as good as none, and to
         // show how little it reaches would take tables to great depths.
         let floor = if enough > 0.0 { VISIBLE_SHARE * promised } else { 0.0 };
-        let aim = Aim { relative_width, enough, promised, floor, ends: Ends::Both };
+        let aim = Aim { relative_width, enough, promised, floor, ends: Ends::Both, follows: true };
         shelves.lower.resize_with(self.lower.len(), Shelf::default);
+        // Attacks need about the lattice that showed what is promised.
+        shelves.lower.iter_mut().for_each(|shelf| shelf.follow(&shelves.upper));
         let attacks = self.lower.iter().zip(&mut shelves.lower);
         let attacks = attacks.map(|(parts, shelf)| self.solve(parts, query, aim, shelf));
         let strongest = attacks.reduce(|a, b| if b.interval.lower > a.interval.lower { b } else { a });
@@ -106,14 +108,15 @@ impl Run {
 
     /// What the pairs from above promise, in an interval with the upper end of [`Self::answer`]. Below its lower end
     /// there may be a truth that no attack of the list reaches, but no promise by these pairs. Also whether
-    /// [`Self::answer`] would say the same.
+    /// [`Self::answer`] would say the same. One that `follows` begins where the last question on the shelves ended.
     pub(crate) fn promise(
         &self,
         query: Query,
         relative_width: f64,
+        follows: bool,
         shelves: &mut Shelves,
     ) -> Result<(Certified, bool)> {
-        let found = self.dominating(query, relative_width, 0.0, &mut shelves.upper)?;
+        let found = self.dominating(query, relative_width, 0.0, follows, &mut shelves.upper)?;
         Ok((found.certify()?, self.lower.is_empty()))
     }
 
@@ -130,6 +133,7 @@ impl Run {
         query: Query,
         relative_width: f64,
         enough: f64,
+        follows: bool,
         shelf: &mut Shelf,
     ) -> Result<Proven> {
         if let Query::Epsilon { delta } = query {
@@ -141,10 +145,13 @@ impl Run {
             }
         }
         let ends = if self.lower.is_empty() { Ends::Both } else { Ends::Upper };
+        if !follows {
+            shelf.begin_anew();
+        }
         Ok(self.solve(
             &self.upper,
             query,
-            Aim { relative_width, enough, promised: 0.0, floor: 0.0, ends },
+            Aim { relative_width, enough, promised: 0.0, floor: 0.0, ends, follows },
             shelf,
         ))
     }
@@ -196,10 +203,10 @@ mod tests {
             for query in [Query::Epsilon { delta: 1e-6 }, Query::Delta { epsilon: 0.1 }] {
                 let width = crate::DEFAULT_RELATIVE_WIDTH;
                 let found = run.answer(query, width).expect("an answer");
-                let (promise, _) = run.promise(query, width, &mut Shelves::default()).expect("an answer");
+                let (promise, _) =
+                    run.promise(query, width, false, &mut Shelves::default()).expect("an answer");
                 assert_eq!(found.upper, promise.upper.max(found.lower));
-                let aim =
-                    Aim { relative_width: width, enough: 0.0, promised: 0.0, floor: 0.0, ends: Ends::Both };
+                let aim = Aim::both(width);
                 let closely = run
                     .lower
                     .iter()

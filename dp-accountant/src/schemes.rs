@@ -302,7 +302,8 @@ impl Multiplicity {
     fn new(batch: u64, records: u64, steps: u64) -> Option<Self> {
         let (draws, odds) = (batch as f64, 1.0 / (records as f64 - 1.0));
         let log_none = draws * (-1.0 / records as f64).ln_1p();
-        let enough = 1e-30 / steps.max(1) as f64;
+        // The same list for numbers of steps of one order of magnitude, which then have tables in common.
+        let enough = 1e-30 / f64::exp2(8.0 * (0.125 * (steps.max(1) as f64).log2()).ceil());
         let mut weights = vec![log_none.exp()];
         if log_none < -600.0 {
             return None;

@@ -15,8 +15,9 @@
 //! the point at which it stops, on either side of the budget, cannot pass on an error of the function, and
 //! searches no integers.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 
+use crate::run::Shelves;
 use crate::{Accountant, Budget, Certified, Composition, DEFAULT_RELATIVE_WIDTH, Engine, Error, Result};
 
 /// The widest interval that is asked for, far from the budget.
@@ -27,6 +28,10 @@ const NEARLY_DEFAULT: f64 = 4.0;
 /// to that.
 const SLACK: f64 = 1e-4;
 const ABSOLUTE_BELOW: f64 = 1e-3;
+/// So many times the budget, a bound that no attack attains exceeds it, however rough it is.
+const FAR: f64 = 1.05;
+/// How close to the budget, relatively, a bound that no attack attains is asked for at the default width.
+const CLOSE: f64 = SLACK;
 /// To what share of what is uncertain of epsilon (see [`Question::uncertain`]) searches go.
 const SHARE: f64 = 0.1;
 /// Below this delta upper ends may jump from one parameter to the next, as far as an interval is wide.
@@ -34,6 +39,14 @@ const SMALL: f64 = 1e-15;
 /// The power of epsilon with which a number of steps grows in the long run, and a little more, so that a first
 /// correction comes out on the other side of the budget.
 const PAST_ROOT: f64 = 2.1;
+/// By how much the logarithm of epsilon may grow with that of a number for two looks to be taken for a slope.
+const SLOPES: std::ops::RangeInclusive<f64> = 0.05..=20.0;
+/// How much farther than a slope says a look goes to come out on the other side of the budget, and the logarithm of the
+/// largest factor.
+const FARTHER: f64 = 1.1;
+const FARTHEST: f64 = 10.0;
+/// A bracket that secants have not halved in so many rounds is halved.
+const SLOW_ROUNDS: u32 = 5;
 /// The logarithm of epsilon over the budget that stands for all larger ones.
 const LARGEST_EXCESS: f64 = 27.0;
 /// After so many rounds a search along upper ends that jump ends with what it has.
@@ -45,6 +58,8 @@ pub(super) struct Question<'a, E> {
     pub(super) events: E,
     /// How often epsilon was computed.
     pub(super) evaluations: Cell<u32>,
+    /// What was composed for one parameter and serves the next.
+    shelves: RefCell<Shelves>,
 }
 
 /// What was asked about one parameter, and the answer.
@@ -66,9 +81,16 @@ struct Point<X> {
     excess: f64,
 }
 
+impl Point<f64> {
+    /// The slope of the line through two points, if it rises as costs do.
+    fn slope(&self, other: &Self) -> Option<f64> {
+        Some((self.excess - other.excess) / (self.at - other.at)).filter(|slope| SLOPES.contains(slope))
+    }
+}
+
 impl<'a, E> Question<'a, E> {
     pub(super) fn new(budget: &'a Budget, events: E) -> Self {
-        Self { budget, events, evaluations: Cell::new(0) }
+        Self { budget, events, evaluations: Cell::new(0), shelves: RefCell::default() }
     }
 
     /// How uncertain a promise remains whatever the work, relative to it: the width of an interval that came
@@ -91,7 +113,7 @@ impl<'a, E> Question<'a, E> {
         E: Fn(X) -> Result<Composition>,
     {
         self.evaluations.update(|count| count + 1);
-        self.accountant(at)?.epsilon(self.budget.delta)
+        self.accountant(at)?.next_epsilon(self.budget.delta, &mut self.shelves.borrow_mut())
     }
 
     fn accountant<X>(&self, at: X) -> Result<Accountant>
@@ -107,18 +129,25 @@ impl<'a, E> Question<'a, E> {
         E: Fn(X) -> Result<Composition>,
     {
         let accountant = self.accountant(at)?;
+        let shelves = &mut self.shelves.borrow_mut();
         // A look that costs nearly as much as the last one is not worth it.
         if width > NEARLY_DEFAULT * DEFAULT_RELATIVE_WIDTH {
             self.evaluations.update(|count| count + 1);
-            let (promise, attained) =
-                accountant.clone().relative_width(width)?.promised_epsilon(self.budget.delta)?;
-            let decides = promise.upper <= self.budget.epsilon || promise.lower > self.budget.epsilon;
+            let rough = accountant.clone().relative_width(width)?;
+            // For the smallest deltas upper ends jump by where a look begins.
+            let follows = self.budget.delta >= SMALL;
+            let (promise, attained) = rough.next_promised_epsilon(self.budget.delta, follows, shelves)?;
+            // A bound that no attack attains may be wide whatever the work: how far it is above the budget decides.
+            let far = if attained { f64::INFINITY } else { FAR };
+            let decides = promise.upper <= self.budget.epsilon
+                || promise.lower > self.budget.epsilon
+                || promise.upper > far * self.budget.epsilon;
             if decides || self.uncertain(&promise) > 0.0 {
                 return Ok(Look { promise, width, settled: false, attained });
             }
         }
         self.evaluations.update(|count| count + 1);
-        let (promise, attained) = accountant.promised_epsilon(self.budget.delta)?;
+        let (promise, attained) = accountant.next_promised_epsilon(self.budget.delta, false, shelves)?;
         Ok(Look { promise, width: DEFAULT_RELATIVE_WIDTH, settled: attained, attained })
     }
 
@@ -139,9 +168,10 @@ impl<'a, E> Question<'a, E> {
 
     fn excess(&self, look: &Look) -> f64 {
         // What decides is the upper end; where the interval is as narrow as was asked for, its middle is nearly the
-        // same and less jumpy. Lower ends of promises may be worth nothing.
-        let Look { promise, width, .. } = look;
-        let is_narrow = promise.width() <= width * promise.upper.max(ABSOLUTE_BELOW);
+        // same and less jumpy. Where no attack attains what is promised, lower ends may be worth nothing, and looks of
+        // which one is narrow and the other is not would make no slope.
+        let Look { promise, width, attained, .. } = look;
+        let is_narrow = *attained && promise.width() <= width * promise.upper.max(ABSOLUTE_BELOW);
         let cost = if is_narrow { promise.estimate } else { promise.upper };
         let uncertain = self.uncertain(promise);
         // Zero is far below any budget, at a finite distance.
@@ -157,6 +187,14 @@ impl<'a, E> Question<'a, E> {
         let rough = if *width > DEFAULT_RELATIVE_WIDTH { promise.width() } else { 0.0 };
         let left = self.budget.epsilon - promise.upper + rough;
         !attained && left <= self.budget.epsilon * SLACK.max(SHARE * self.uncertain(promise))
+    }
+
+    /// Whether a wider interval than the default one ends so little below the budget that the default one may tell the
+    /// number to be the answer.
+    fn is_close(&self, look: &Look) -> bool {
+        let Look { promise, width, attained, .. } = look;
+        let left = self.budget.epsilon - promise.upper;
+        !attained && *width > DEFAULT_RELATIVE_WIDTH && (0.0..=CLOSE * self.budget.epsilon).contains(&left)
     }
 
     /// The relative slack at this budget.
@@ -263,16 +301,33 @@ impl<'a, E> Question<'a, E> {
         let mut next = start.clamp(1, largest);
         let (mut width, mut factor, mut slow) = (ROUGH, 1.05f64, 0);
         let mut answer: Option<(u64, Certified, bool)> = None;
+        let (mut before, mut slope): (Option<(Point<f64>, bool)>, Option<f64>) = (None, None);
+        let mut is_exact = false;
         while broken - kept > 1 {
-            let look = self.look(next, self.width_at(next == 1, width), next == 1)?;
+            let mut look = self.look(next, self.width_at(next == 1, width), next == 1)?;
+            if self.is_close(&look) {
+                look = self.look(next, DEFAULT_RELATIVE_WIDTH, next == 1)?;
+            }
             let gap = broken - kept;
+            let point = Point { at: (next as f64).ln(), excess: self.excess(&look) };
+            let is_default = look.width <= DEFAULT_RELATIVE_WIDTH;
+            if let Some((before, was_default)) = before
+                && was_default == is_default
+            {
+                slope = point.slope(&before).or(slope);
+            }
+            before = Some((point, is_default));
+            let crossing = slope.map(|slope| point.at - point.excess / slope);
+            // Bounds that no attack attains may be wider in a rough interval than in the default one, whatever was asked
+            // for: near the budget all looks are of one kind.
+            is_exact |= is_default && !look.attained;
             let mut is_near = false;
             if look.promise.upper <= self.budget.epsilon {
-                (kept, kept_excess) = (next, Some(self.excess(&look)));
+                (kept, kept_excess) = (next, Some(point.excess));
                 answer = Some((next, look.promise, look.settled));
                 is_near = self.is_near(&look);
             } else {
-                (broken, broken_excess) = (next, Some(self.excess(&look)));
+                (broken, broken_excess) = (next, Some(point.excess));
             }
             if broken - kept <= 1 || is_near {
                 break;
@@ -280,23 +335,34 @@ impl<'a, E> Question<'a, E> {
             slow = if broken - kept > gap / 2 { slow + 1 } else { 0 };
             let (low, high) = (kept.max(1) as f64, broken as f64);
             let proposed = match (kept_excess, broken_excess) {
-                (Some(below), Some(above)) if slow < 2 => {
+                (Some(below), Some(above)) if slow < SLOW_ROUNDS => {
                     width = (0.05 * (high / low).ln()).clamp(DEFAULT_RELATIVE_WIDTH, ROUGH);
                     let share = below / (below - above);
-                    low * (high / low).powf(if share.is_finite() { share.clamp(0.0, 1.0) } else { 0.5 })
+                    let between =
+                        low * (high / low).powf(if share.is_finite() { share.clamp(0.0, 1.0) } else { 0.5 });
+                    // The last two looks are nearer to one another than the ends of a bracket.
+                    crossing
+                        .map(f64::exp)
+                        .filter(|crossing| (low..high).contains(crossing))
+                        .unwrap_or(between)
                 }
                 (Some(_), Some(_)) => {
                     slow = 0;
                     (low * high).sqrt()
                 }
                 (only, None) | (None, only) => {
-                    // All on one side yet. In the long run epsilon grows with the root of the number; a little
-                    // farther than that, and each time by a larger factor.
+                    // All on one side yet. In the long run epsilon grows with the root of the number, and where few
+                    // steps decide much more slowly; a little farther than that, and each time by a larger factor.
                     factor *= factor;
-                    let farther = only.map_or(0.0, |excess| PAST_ROOT * excess.abs()).exp().max(factor);
+                    let root = only.map_or(0.0, |excess| PAST_ROOT * excess.abs());
+                    let slope = crossing.map_or(0.0, |crossing| FARTHER * (crossing - point.at).abs());
+                    let farther = root.max(slope.min(FARTHEST)).exp().max(factor);
                     if kept_excess.is_some() { next as f64 * farther } else { next as f64 / farther }
                 }
             };
+            if is_exact {
+                width = DEFAULT_RELATIVE_WIDTH;
+            }
             // Casting saturates; the bounds keep the bracket shrinking.
             next = (proposed.round() as u64).clamp(kept + 1, broken - 1);
         }
@@ -343,7 +409,7 @@ mod tests {
         let (safe, bold) = (1e7f64.ln(), 0.01f64.ln());
         let (log_noise, cost) = question.boldest(safe, bold, 1.9).expect("answers").expect("reachable");
         assert!(cost.upper <= 1.0 && cost.upper > 0.8, "{cost:?}");
-        assert!((7.0..8.5).contains(&log_noise.exp()), "{}", log_noise.exp());
+        assert!((6.0..7.5).contains(&log_noise.exp()), "{}", log_noise.exp());
         assert!(question.evaluations.get() <= 12, "{}", question.evaluations.get());
     }
 
@@ -392,6 +458,56 @@ mod tests {
         let (steps, cost) = found.expect("reachable");
         assert!(cost.upper <= 1.0 && cost.upper >= 1.0 - 2e-4, "{steps}: {cost:?}");
         assert!(question.evaluations.get() <= 10, "{}", question.evaluations.get());
+    }
+
+    /// Each look took as long as a whole answer, and bounds whose lower ends say nothing were asked about twice on both
+    /// sides of the budget: 20 evaluations, and here there are no more than this.
+    #[test]
+    fn few_looks_find_the_steps_of_a_bound_that_no_attack_attains() {
+        for (relation, noise_multiplier, epsilon, most) in
+            [(Relation::ReplaceOne, 5.0, 1.0, 8), (Relation::AddRemove, 5.0, 0.3, 8)]
+        {
+            let budget = Budget { epsilon, delta: 1e-5, relation };
+            let question = Question::new(&budget, |steps: u64| {
+                let sampling = Sampling::WithReplacement { batch: 100, records: 60_000 };
+                let step = Event::new(Mechanism::Gaussian { noise_multiplier }, sampling)?;
+                Ok(Composition::single(step, steps))
+            });
+            let start =
+                guess::start(&budget, 0.0, f64::exp2(40.0).ln(), |log| (question.events)(log.exp() as u64));
+            let start = start.expect("Gaussian").exp() as u64;
+            let (steps, cost) =
+                question.largest_integer(1 << 40, start).expect("answers").expect("reachable");
+            assert!(cost.upper <= epsilon && cost.upper >= epsilon * (1.0 - 2e-4), "{steps}: {cost:?}");
+            assert!(question.evaluations.get() <= most, "{} {steps}", question.evaluations.get());
+            // What earlier looks left is of no consequence for the answer.
+            let composition = (question.events)(steps).expect("valid");
+            let accountant = Accountant::new(relation).with(&composition);
+            assert_eq!(accountant.epsilon(1e-5).expect("an answer"), cost);
+        }
+    }
+
+    /// Looks that begin where the last one ended bound the same number, about as closely, however far away that was.
+    #[test]
+    fn looks_that_follow_others_hold_what_is_promised() {
+        for relation in [Relation::ReplaceOne, Relation::AddRemove] {
+            let mut shelves = Shelves::default();
+            for (noise_multiplier, steps) in
+                [(2.0, 10), (2.0, 30_000), (2.0, 20_000), (1.0, 1_000), (4.0, 1_000)]
+            {
+                let sampling = Sampling::WithReplacement { batch: 10, records: 10_000 };
+                let step = Event::new(Mechanism::Gaussian { noise_multiplier }, sampling).expect("valid");
+                let alone = Accountant::new(relation).compose(step, steps);
+                let rough = alone.clone().relative_width(ROUGH).expect("in range");
+                let (found, _) = rough.next_promised_epsilon(1e-6, true, &mut shelves).expect("an answer");
+                let (truth, _) = alone.promised_epsilon(1e-6).expect("an answer");
+                assert!(found.upper >= truth.lower, "{steps}: {found:?} {truth:?}");
+                assert!(found.upper <= truth.upper * (1.0 + 3.0 * ROUGH), "{steps}: {found:?} {truth:?}");
+                // One that does not follow says what it would say alone.
+                let (again, _) = alone.next_promised_epsilon(1e-6, false, &mut shelves).expect("an answer");
+                assert_eq!(again, truth);
+            }
+        }
     }
 
     /// Steps that fail altogether with some probability cost nothing that is finite where there are many of them: those

@@ -8,7 +8,11 @@ mod lines;
 mod pair;
 mod scout;
 mod shelf;
+mod stock;
 mod subsampled;
+mod trail;
+
+use std::sync::Arc;
 
 use crate::closed_form::Interval;
 use crate::special::truncation_point;
@@ -16,6 +20,8 @@ use cells::Cells;
 use compose::{Composed, Composer, End};
 use discretise::Slack;
 use scout::{Scout, Window};
+use stock::Stock;
+use trail::Trail;
 
 pub(crate) use atoms::Atoms;
 pub(crate) use lines::{Copies, Laplace, Replaced};
@@ -24,7 +30,7 @@ pub(crate) use shelf::Shelf;
 pub(crate) use subsampled::Subsampled;
 
 /// The longest transform and the most half-cells in the table of one step, which bounds memory to about 100
-/// MB and a level of refinement to about a second.
+/// MB, with what is kept of tables, and a level of refinement to about a second.
 const LONGEST_TRANSFORM: usize = 1 << 20;
 const MOST_CELLS: usize = 1 << 20;
 /// Below this epsilon the wanted width is relative to it.
@@ -51,6 +57,8 @@ const HARDLY_FINER: f64 = 0.8;
 /// Where the shelf tells too little, the first look is so much finer than what lies there: a coarser one
 /// would show no more, and would be taken for a sign that there is no more to be shown.
 const BEYOND_SHELF: f64 = 0.5;
+/// What follows another question and comes out so many times larger than was to be expected begins anew.
+const LED_ASTRAY: f64 = 1.5;
 /// Refinement stops after this many lattices.
 const LEVELS: usize = 6;
 
@@ -69,7 +77,7 @@ pub(crate) enum Ends {
 }
 
 /// How narrow an interval is wanted, and where.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Aim {
     /// For epsilon, relative to it; for delta, `DELTA_WIDTH_FACTOR` times as wide.
     pub(crate) relative_width: f64,
@@ -81,12 +89,16 @@ pub(crate) struct Aim {
     /// Values of delta below this are as good as 0 for what the answer is for.
     pub(crate) floor: f64,
     pub(crate) ends: Ends,
+    /// Whether to begin where the last question on the shelf ended, which a search does while it is far from its
+    /// answer, and attacks do after what is promised. Bounds are as true, and not those of the same question asked
+    /// alone.
+    pub(crate) follows: bool,
 }
 
 impl Aim {
     #[cfg(test)]
     pub(crate) fn both(relative_width: f64) -> Self {
-        Self { relative_width, enough: 0.0, promised: 0.0, floor: 0.0, ends: Ends::Both }
+        Self { relative_width, enough: 0.0, promised: 0.0, floor: 0.0, ends: Ends::Both, follows: false }
     }
 
     /// The relative width that is wanted: delta falls exponentially in epsilon, so that asking the same of it would be
@@ -135,6 +147,10 @@ struct Direction {
     ease: f64,
     /// Whether a smaller share has been tried for a narrower window, and was of no use.
     eased_in_vain: bool,
+    /// The share under which the upper end was last brought down.
+    served: Option<f64>,
+    /// An epsilon to look about before anything is known.
+    expected: Option<f64>,
 }
 
 /// Where and how finely to compose one direction.
@@ -163,6 +179,15 @@ pub(crate) fn solve(steps: &[Part], query: Query, known: Interval, aim: Aim, she
     if steps.len() > MOST_PARTS {
         return known;
     }
+    if let Some(found) = shelf.repeated(steps, query, known, aim) {
+        return found;
+    }
+    let found = refine(steps, query, known, aim, shelf);
+    shelf.note(steps, query, known, aim, found);
+    found
+}
+
+fn refine(steps: &[Part], query: Query, known: Interval, aim: Aim, shelf: &mut Shelf) -> Interval {
     let deep = matches!(query, Query::Epsilon { delta } if delta < crate::accountant::DEEP);
     let most = largest_size(steps.len()) / if deep { DEEP_SHARE } else { 1 };
     if let Some(found) = shelf.answer(steps, query, aim) {
@@ -184,8 +209,10 @@ pub(crate) fn solve(steps: &[Part], query: Query, known: Interval, aim: Aim, she
     // No loss exceeds the sum of the largest, which may be much less than what was known.
     answer = answer.intersect(larger(&directions).unwrap_or(known));
     let mut spacing: Option<f64> = None;
-    // The last lattice's spacing, and the leader's tilt on it.
-    let mut last: Option<(f64, f64)> = None;
+    // The last lattice's spacing.
+    let mut last: Option<f64> = None;
+    // All lattices' leaders and spacings, and the leaders' tilts.
+    let mut seen: Vec<(usize, f64, f64)> = Vec::new();
     let relative_width = aim.relative(query);
     let goal_for = |answer: Interval| aim.goal(query, answer.upper);
     let wanted = aim.ends;
@@ -199,11 +226,21 @@ pub(crate) fn solve(steps: &[Part], query: Query, known: Interval, aim: Aim, she
     {
         spacing = Some(finer(finest, goal_for(answer), answer.upper - answer.lower, 1.0 / 64.0));
     }
+    let mut follows = false;
+    if let (Query::Epsilon { delta }, Some(trail)) = (query, &shelf.trail)
+        && aim.follows
+        && trail.leads(&directions)
+    {
+        (spacing, follows) = (Some(trail.spacing), true);
+        trail.lead(&mut directions, delta);
+    }
     for _ in 0..LEVELS {
         let goal = goal_for(answer);
-        // A direction matters while it could be the larger one by a visible amount.
+        // A direction matters while it could be the larger one by a visible amount. What is known before the first
+        // look of a question that follows another says nothing of that.
+        let all = std::mem::take(&mut follows);
         let active: Vec<usize> = (0..directions.len())
-            .filter(|&d| directions[d].known.upper - answer.lower > 0.5 * goal)
+            .filter(|&d| all || directions[d].known.upper - answer.lower > 0.5 * goal)
             .collect();
         let Some(&leader) = active.first() else { break };
         let visible = answer.lower.max(aim.floor);
@@ -245,15 +282,18 @@ pub(crate) fn solve(steps: &[Part], query: Query, known: Interval, aim: Aim, she
                 break;
             }
         }
-        // Another lattice as fine as the last one, under the same tilt, would show the same.
+        // Another lattice as fine as an earlier one, under the same tilt, would show the same.
         let tilt = plan.tilt;
-        let is_repetition = last.is_some_and(|(spacing, before): (f64, f64)| {
-            used > 0.98 * spacing && (tilt - before).abs() < 0.01 * before.abs()
+        let is_repetition = seen.iter().any(|&(seen_leader, spacing, before)| {
+            seen_leader == leader && used > 0.98 * spacing && (tilt - before).abs() < 0.01 * before.abs()
         });
         if is_repetition && natural.is_none() {
             break;
         }
-        let mut tables = Tables { steps, spacing: used, truncation, forwards: Vec::new() };
+        seen.push((leader, used, tilt));
+        let mut tables =
+            Tables { steps, spacing: used, truncation, forwards: Vec::new(), stock: &mut shelf.stock };
+        let mut looks = Vec::new();
         let mut reverted = false;
         for (&d, tried) in active.iter().zip(tried) {
             // What the first direction proves from below is what the second need not look beneath.
@@ -264,9 +304,12 @@ pub(crate) fn solve(steps: &[Part], query: Query, known: Interval, aim: Aim, she
             };
             if let Some(look) = Look::new(&mut tables, direction.reversed, used, plan, direction.certain) {
                 let interval = look.answer(direction.query);
-                shelf.keep(look);
+                looks.push(look);
                 let before = direction.known;
                 direction.known = before.intersect(direction.with_certain(interval));
+                if direction.known.upper < before.upper {
+                    direction.served = Some(direction.ease);
+                }
                 let is_better = match wanted {
                     Ends::Upper => direction.known.upper < before.upper,
                     Ends::Both => direction.known != before,
@@ -278,6 +321,7 @@ pub(crate) fn solve(steps: &[Part], query: Query, known: Interval, aim: Aim, she
                 }
             }
         }
+        looks.into_iter().for_each(|look| shelf.keep(look));
         let before = answer;
         answer = answer.intersect(larger(&directions).unwrap_or(known));
         let mut width = answer.upper - answer.lower;
@@ -285,7 +329,7 @@ pub(crate) fn solve(steps: &[Part], query: Query, known: Interval, aim: Aim, she
         if wanted == Ends::Upper {
             // What is left of the error, after and before this look. It is of second order in the limit and
             // of first on coarse lattices; between the two is a guess that only decides when to stop.
-            let ratio = last.map_or(0.0, |(spacing, _)| (used / spacing).powf(1.5));
+            let ratio = last.map_or(0.0, |spacing| (used / spacing).powf(1.5));
             let moved = before.upper - answer.upper;
             // An upper end that came from the shelf, or from nothing, and did not move at all says nothing of
             // what is left.
@@ -294,7 +338,13 @@ pub(crate) fn solve(steps: &[Part], query: Query, known: Interval, aim: Aim, she
                 (width, previous) = (moved * ratio / (1.0 - ratio), moved / (1.0 - ratio));
             }
         }
-        last = Some((used, tilt));
+        if all && directions[leader].expected.is_some_and(|expected| answer.upper > LED_ASTRAY * expected) {
+            // Alone, then.
+            directions.iter_mut().for_each(|direction| (direction.ease, direction.expected) = (1.0, None));
+            spacing = None;
+            continue;
+        }
+        last = Some(used);
         let goal = goal_for(answer);
         // Where single steps can lose very much, the saddle point may be a tilt that lives on such steps and
         // not on the losses in question. The sign is an interval that is all but empty of information; a
@@ -302,6 +352,14 @@ pub(crate) fn solve(steps: &[Part], query: Query, known: Interval, aim: Aim, she
         let mut eased = reverted;
         for &d in &active {
             let direction = &mut directions[d];
+            // A bound that no attack attains may have no lower end that says anything. What counts is the upper one,
+            // which a smaller tilt has just not brought down.
+            if wanted == Ends::Upper
+                && let Some(served) = direction.served.filter(|served| *served > direction.ease)
+            {
+                direction.ease = served;
+                continue;
+            }
             if direction.known.lower < 0.5 * direction.known.upper
                 && direction.known.upper > answer.lower + goal
             {
@@ -323,6 +381,9 @@ pub(crate) fn solve(steps: &[Part], query: Query, known: Interval, aim: Aim, she
         let finest = if first_look && (wanted == Ends::Upper || deep) { 0.25 } else { 1.0 / 64.0 };
         spacing = Some(finer(used, goal, width, finest));
     }
+    if let Query::Epsilon { delta } = query {
+        shelf.trail = last.map(|spacing| Trail::of(spacing, &directions, delta));
+    }
     answer
 }
 
@@ -343,8 +404,9 @@ impl Direction {
                 (sketch.tilt_at(epsilon).1 - 12.0).exp().max(0.01 * floor)
             }
         };
-        // Truncated mass counts fully into delta: a millionth of a millionth of it is small against any goal.
-        let truncation = truncation_point(1e-12 * delta / total);
+        // Truncated mass counts fully into delta: a ten billionth of it is small against any goal.
+        // Where single steps can lose very much, the window is as wide as tables reach.
+        let truncation = few_truncations(truncation_point(1e-10 * delta / total));
         // No loss exceeds the sum of the largest.
         let largest_loss = largest_loss(steps, reversed);
         let upper = match query {
@@ -361,6 +423,8 @@ impl Direction {
             scout: Scout::new(steps, truncation, reversed),
             ease: 1.0,
             eased_in_vain: false,
+            served: None,
+            expected: None,
         }
     }
 
@@ -399,6 +463,9 @@ impl Direction {
                 if known.upper - known.lower < 0.2 * known.upper {
                     let middle = 0.5 * (known.lower + known.upper);
                     (self.scout.tilt_at(middle).0, middle)
+                } else if let Some(expected) = self.expected {
+                    let expected = expected.clamp(known.lower, known.upper);
+                    (self.scout.tilt_at(expected).0, expected)
                 } else {
                     let (tilt, epsilon) = self.scout.tilt_for(delta);
                     (tilt, epsilon.clamp(known.lower, known.upper))
@@ -489,30 +556,40 @@ fn few_bits(spacing: f64) -> f64 {
     (spacing / unit).ceil() * unit
 }
 
+/// Rounds a truncation up so that numbers of steps that differ by some per cent have it in common. A table that reaches
+/// farther is as true, and coarser where its length is limited.
+fn few_truncations(truncation: f64) -> f64 {
+    (32.0 * truncation).ceil() / 32.0
+}
+
 /// The tables of all steps at one spacing.
 struct Tables<'a> {
     steps: &'a [Part],
     spacing: f64,
     truncation: f64,
     /// The tables that both directions use, kept where there are few.
-    forwards: Vec<Option<Cells>>,
+    forwards: Vec<Option<Arc<Cells>>>,
+    stock: &'a mut Stock,
 }
 
 impl Tables<'_> {
-    fn get(&mut self, index: usize, reversed: bool) -> Option<Cells> {
-        let pair = &self.steps[index].pair;
-        let make = |reversed| pair.cells(self.spacing, self.truncation, MOST_CELLS, reversed);
-        if !pair.shares_table() || self.steps.len() > KEPT_TABLES {
-            return make(reversed);
+    fn get(&mut self, index: usize, reversed: bool) -> Option<Arc<Cells>> {
+        let Self { steps, spacing, truncation, ref mut stock, .. } = *self;
+        let pair = &steps[index].pair;
+        if steps.len() > KEPT_TABLES {
+            return pair.cells(spacing, truncation, MOST_CELLS, reversed).map(Arc::new);
+        }
+        if !pair.shares_table() {
+            return stock.cells(pair, spacing, truncation, MOST_CELLS, reversed);
         }
         if self.forwards.len() <= index {
             self.forwards.resize(index + 1, None);
         }
         if self.forwards[index].is_none() {
-            self.forwards[index] = make(false);
+            self.forwards[index] = stock.cells(pair, spacing, truncation, MOST_CELLS, false);
         }
         let cells = self.forwards[index].as_ref()?;
-        Some(if reversed { cells.reversed() } else { cells.clone() })
+        Some(if reversed { Arc::new(cells.reversed()) } else { Arc::clone(cells) })
     }
 }
 

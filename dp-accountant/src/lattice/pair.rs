@@ -101,12 +101,23 @@ pub(crate) struct Tagged {
 }
 
 impl Tagged {
+    /// How many numbers of copies have pairs of their own: beyond them all together are no more likely than what a
+    /// truncation leaves out of one law, give or take, and still their tables would be the longest.
+    fn told_apart(&self, truncation: f64) -> usize {
+        let tail = upper_tail(truncation);
+        let last = self.weights.iter().rposition(|weight| weight * self.rate > tail);
+        last.map_or(1, |last| last + 1)
+    }
+
     /// The weighted pairs, each with a truncation that leaves the same mass.
     fn parts(&self, truncation: f64) -> impl Iterator<Item = (f64, Pair, f64)> + '_ {
         let log_tail = -0.5 * truncation * truncation;
-        self.weights.iter().enumerate().map(move |(k, &weight)| {
+        let reach = move |weight: f64| (-2.0 * (log_tail - weight.ln())).max(0.0).sqrt();
+        self.weights.iter().take(self.told_apart(truncation)).enumerate().map(move |(k, &weight)| {
             let part = Subsampled { sigma: self.sigma / (k + 1) as f64, rate: self.rate };
-            let truncation = (-2.0 * (log_tail - weight.ln())).max(0.0).sqrt().clamp(2.0, 36.0);
+            // Beyond an outcome lies mass of the law with the record, which is rare, and of that without it, whose
+            // centre is farther away.
+            let truncation = reach(weight * self.rate).max(reach(weight) - 1.0 / part.sigma).clamp(2.0, 36.0);
             (weight, Pair::Mirrored(Box::new(Pair::Subsampled(part))), truncation)
         })
     }
@@ -173,9 +184,13 @@ impl Pair {
                 for (weight, part, truncation) in tagged.parts(truncation) {
                     cells.add_weighted(weight, &part.cells(spacing, truncation, limit, false)?)?;
                 }
-                let rest = tagged.beyond * (1.0 - tagged.rate);
-                cells.add_atom(Atom { p: rest, q: rest, loss: 0.0 }, ROUNDOFF, 0.0);
-                cells.add_beyond(tagged.beyond * tagged.rate);
+                // Of the other numbers of copies nothing is said but whether there are any.
+                let others = &tagged.weights[tagged.told_apart(truncation)..];
+                let beyond = tagged.beyond + others.iter().sum::<f64>();
+                let rest = beyond * (1.0 - tagged.rate);
+                let rounding = (4.0 + others.len() as f64) * ROUNDOFF;
+                cells.add_atom(Atom { p: rest, q: rest, loss: 0.0 }, rounding, 0.0);
+                cells.add_beyond(beyond * tagged.rate);
                 cells.add_mass_error(4.0 * tagged.error);
                 cells
             }
@@ -381,4 +396,41 @@ fn bell(truncation: f64, nodes: usize) -> impl Iterator<Item = (f64, f64)> {
         let beyond = if k == 0 || k == nodes { upper_tail(truncation) } else { 0.0 };
         (z, (density(z) * spacing + beyond).ln())
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Numbers of copies, given that there is one, for a Poisson law of this mean.
+    fn tagged(sigma: f64, mean: f64) -> Tagged {
+        let mut weights = vec![mean * (-mean).exp()];
+        while weights[weights.len() - 1] > 1e-40 || weights.len() < mean as usize {
+            weights.push(weights[weights.len() - 1] * mean / (weights.len() + 1) as f64);
+        }
+        let rate = -(-mean).exp_m1();
+        let weights = weights.into_iter().map(|weight| weight / rate).collect();
+        Tagged { sigma, rate, weights, beyond: 0.0, error: 1e-14 }
+    }
+
+    /// Numbers of copies without a pair of their own are counted as what reveals everything, and weigh next to nothing;
+    /// and so do losses beyond the table.
+    #[test]
+    fn copies_that_are_not_told_apart_are_counted() {
+        for (sigma, mean) in [(0.5, 1e-4), (1.0, 1e-4), (2.5, 0.05), (5.0, 20.0), (40.0, 200.0)] {
+            let tagged = tagged(sigma, mean);
+            let told = tagged.told_apart(8.0);
+            assert!(told < tagged.weights.len());
+            let others: f64 = tagged.weights[told..].iter().sum::<f64>() * tagged.rate;
+            let pair = Pair::Tagged(Arc::new(tagged));
+            let (_, highest) = pair.loss_range(8.0);
+            let cells = pair.cells(highest / 5e3, 8.0, 1 << 20, false).expect("within the limit");
+            let kept: f64 = cells.p.iter().sum();
+            let left = cells.p_above + cells.p_below + cells.p_lost;
+            assert!((kept + left - 1.0).abs() < 1e-11, "{sigma} {mean}: {kept} {left}");
+            assert!(cells.p_lost >= others && others > 0.0, "{sigma} {mean}: {others}");
+            // Each part leaves less than e^(-t²/2), and so do all that are not told apart.
+            assert!(left <= (told + 1) as f64 * (-32.0f64).exp(), "{sigma} {mean}: {left}");
+        }
+    }
 }

@@ -7,6 +7,8 @@
 //! taken, and only where that is wider than wanted is another lattice composed.
 
 use super::compose::{End, Sums};
+use super::stock::Stock;
+use super::trail::Trail;
 use super::{Aim, Look, Margin, Part, Query, certain, in_range, largest_loss, ways, with_certain};
 use crate::closed_form::Interval;
 
@@ -16,7 +18,8 @@ const MOST_POINTS: usize = 1 << 21;
 /// How much is composed for one curve before what there is has to do, in half-cells: two to four seconds.
 const MOST_WORK: f64 = 7e6;
 
-/// Lattices of one list of parts. It must not be asked about another list.
+/// Lattices of one list of parts. It must not be asked about another list, unless it keeps no lattices: what is left on
+/// it then, tables and where the last question ended, serves other lists as well.
 #[derive(Default)]
 pub(crate) struct Shelf {
     /// The largest epsilon that will be asked about; nothing is kept where there is none.
@@ -29,6 +32,19 @@ pub(crate) struct Shelf {
     is_closed: bool,
     /// For each direction the largest finite loss and the mass at infinite loss.
     limits: Vec<(bool, f64, f64)>,
+    pub(super) stock: Stock,
+    pub(super) trail: Option<Trail>,
+    last: Option<Answered>,
+}
+
+/// The last question and its answer.
+struct Answered {
+    steps: Vec<Part>,
+    query: Query,
+    known: Interval,
+    aim: Aim,
+    found: Interval,
+    trail: Option<Trail>,
 }
 
 /// What is kept of a composed direction.
@@ -91,6 +107,40 @@ impl Shelf {
         });
         let found = found.reduce(Interval::max)?;
         (self.is_closed || found.upper - found.lower <= aim.goal(query, found.upper)).then_some(found)
+    }
+
+    /// The answer to the last question, if this is it: a search asks for what is promised, and then for the whole
+    /// answer, of which that is a part.
+    pub(super) fn repeated(
+        &mut self,
+        steps: &[Part],
+        query: Query,
+        known: Interval,
+        aim: Aim,
+    ) -> Option<Interval> {
+        let last = self.last.as_ref()?;
+        let is_same =
+            (last.query, last.known, last.aim) == (query, known, aim) && last.steps.as_slice() == steps;
+        is_same.then(|| {
+            self.trail.clone_from(&last.trail);
+            last.found
+        })
+    }
+
+    /// The next question follows none, even where a formula answers it.
+    pub(crate) fn begin_anew(&mut self) {
+        self.trail = None;
+    }
+
+    /// The next question that follows another one follows that of another shelf.
+    pub(crate) fn follow(&mut self, other: &Self) {
+        self.trail = other.trail.clone();
+    }
+
+    /// Remembers the last question.
+    pub(super) fn note(&mut self, steps: &[Part], query: Query, known: Interval, aim: Aim, found: Interval) {
+        let trail = self.trail.clone();
+        self.last = Some(Answered { steps: steps.to_vec(), query, known, aim, found, trail });
     }
 
     /// What lies here about delta in one direction.
