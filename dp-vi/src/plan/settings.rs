@@ -24,6 +24,10 @@ const ADAM_STEPS: f64 = 300.0;
 
 /// Whether a part of the budget is spent on the likelihood's curvature, from which a posterior is made that
 /// knows of the noise ([`NoiseAware`](crate::NoiseAware)).
+///
+/// It is one of the values that records touch, such as the groups of a hierarchy. Latent values that no record touches,
+/// such as the groups' mean and spread, are inferred from what it says of these, up to sixteen of them; with more, their
+/// posterior is the guide's, and [`PrivacyReport::intervals`](crate::PrivacyReport::intervals) says so.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Correction {

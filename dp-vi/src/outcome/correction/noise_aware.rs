@@ -59,14 +59,15 @@ pub(crate) struct Evidence<'a> {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct NoiseAware {
-    /// Names of the sites it covers, in order.
+    /// Names of the sites it covers, in order: those that records touch, and then the others, where they are inferred
+    /// together.
     pub sites: Vec<String>,
     /// The centre of their unconstrained values, one site after the other: the mean of this normal.
     pub mean: Vec<f64>,
     /// Covariance, row-major.
     pub covariance: Vec<f64>,
-    /// What the standard deviations are made of. `None` where the curvature was read off the run's gradients,
-    /// and without privacy.
+    /// What the standard deviations are made of. `None` where the curvature was read off the run's gradients, where
+    /// there are values that no record touches, whose prior is no fixed one for the others, and without privacy.
     pub shares: Option<Shares>,
 }
 
