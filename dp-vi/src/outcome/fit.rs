@@ -30,7 +30,8 @@ impl Fit {
         &self.uncorrected
     }
 
-    /// The corrected posterior with all covariances, of the sites that records touch. `None` where none was
+    /// The corrected posterior with all covariances, of the sites that records touch, and of the others where they
+    /// are [inferred together](crate::Correction). `None` where none was
     /// planned, or where it came out without being a posterior (then [`posterior`](Self::posterior) is the
     /// guide's).
     #[must_use]

@@ -19,7 +19,7 @@ use std::sync::Arc;
 /// That of [`Fit::uncorrected`](crate::Fit::uncorrected) is the variational family at the released
 /// parameters: its intervals describe uncertainty given the data and do **not** include the noise that was
 /// added for privacy. Where the posterior has been [corrected](crate::NoiseAware) they do, for the sites that
-/// records touch.
+/// it covers.
 ///
 /// Means, standard deviations and intervals are exact where the unconstrained value is normal and mapped
 /// number by number. Of vectors and matrices with a set of their own, and of hand-written guides, they are
@@ -174,8 +174,8 @@ impl Posterior {
     /// counts the draws. They go into [`Predictive::posterior`](ppl_core::Predictive::posterior), and into
     /// tables with `ppl_core::draws::export`.
     ///
-    /// In a corrected posterior the sites that records touch are drawn together, and independently of the
-    /// others.
+    /// In a corrected posterior the sites that it [covers](crate::NoiseAware::sites) are drawn together, and independently
+    /// of the others.
     ///
     /// # Errors
     /// If there are more numbers than can be addressed.
