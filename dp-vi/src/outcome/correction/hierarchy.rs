@@ -337,6 +337,26 @@ impl Walk<'_> {
         None
     }
 
+    /// Proposes a move to each walker, and says how many took it.
+    fn sweep(&mut self, walkers: &mut [Walker], uniform: &mut impl FnMut() -> f64) -> usize {
+        let number = walkers.len();
+        let mut taken = 0;
+        for k in 0..number {
+            let other = (k + 1 + (uniform() * (number - 1) as f64) as usize) % number;
+            let stretch = ((STRETCH - 1.0) * uniform() + 1.0).powi(2) / STRETCH;
+            let (walker, towards) = (&walkers[k], &walkers[other]);
+            let moved = walker.untouched.iter().zip(&towards.untouched);
+            let moved: Vec<f64> = moved.map(|(from, to)| to + stretch * (from - to)).collect();
+            let (chance, dimension) = (uniform().ln(), moved.len() as f64);
+            let Some((next, _)) = self.mode(moved, walker.touched.clone()) else { continue };
+            if chance < next.log_weight - walkers[k].log_weight + (dimension - 1.0) * stretch.ln() {
+                walkers[k] = next;
+                taken += 1;
+            }
+        }
+        taken
+    }
+
     /// Mean and covariance of all values.
     fn moments(&mut self) -> Option<(DVector<f64>, DMatrix<f64>)> {
         let (touched, untouched) = (self.hierarchy.touched.len(), self.hierarchy.untouched.len());
@@ -353,37 +373,23 @@ impl Walk<'_> {
         let mut halves = [Vec::new(), Vec::new()];
         let mut taken = 0;
         for sweep in 0..sweeps {
-            for k in 0..number {
-                let other = (k + 1 + (uniform() * (number - 1) as f64) as usize) % number;
-                let stretch = ((STRETCH - 1.0) * uniform() + 1.0).powi(2) / STRETCH;
-                let (walker, towards) = (&walkers[k], &walkers[other]);
-                let moved = walker.untouched.iter().zip(&towards.untouched);
-                let moved = moved.map(|(from, to)| to + stretch * (from - to)).collect();
-                let chance = uniform().ln();
-                let Some((next, _)) = self.mode(moved, walker.touched.clone()) else { continue };
-                let gain = next.log_weight - walkers[k].log_weight + (untouched - 1) as f64 * stretch.ln();
-                if chance < gain {
-                    walkers[k] = next;
-                    taken += 1;
-                }
-            }
+            taken += self.sweep(&mut walkers, &mut uniform);
             if sweep < sweeps - kept {
                 continue;
             }
             let half = usize::from(2 * (sweep + kept - sweeps) >= kept);
             halves[half].extend(walkers.iter().map(|walker| walker.untouched.clone()));
             // Neighbouring sweeps are nearly the same; so are the curvatures of most walkers.
-            if (sweeps - 1 - sweep) % (kept / 10).max(1) == 0 {
-                for k in 0..number {
-                    let (walker, factor) =
-                        self.mode(walkers[k].untouched.clone(), walkers[k].touched.clone())?;
+            if (sweeps - 1 - sweep).is_multiple_of((kept / 10).max(1)) {
+                for walker in &walkers {
+                    let (walker, factor) = self.mode(walker.untouched.clone(), walker.touched.clone())?;
                     covariances += inverse(&factor);
                     let all = walker.touched.iter().chain(&walker.untouched).copied();
                     means.push(DVector::from_iterator(touched + untouched, all));
                 }
             }
         }
-        if has_drifted(&halves, untouched) || f64::from(taken) < TAKEN * (sweeps * number) as f64 {
+        if !has_settled(&halves, untouched) || (taken as f64) < TAKEN * (sweeps * number) as f64 {
             return None;
         }
         let mut parts = DMatrix::zeros(touched + untouched, touched + untouched);
@@ -392,9 +398,9 @@ impl Walk<'_> {
     }
 }
 
-/// Whether the second half of a walk is elsewhere than the first.
-fn has_drifted(halves: &[Vec<Vec<f64>>; 2], elements: usize) -> bool {
-    (0..elements).any(|j| {
+/// Whether the second half of a walk is where the first was.
+fn has_settled(halves: &[Vec<Vec<f64>>; 2], elements: usize) -> bool {
+    (0..elements).all(|j| {
         let [first, second] = [0, 1].map(|half: usize| {
             let values = halves[half].iter().map(|values| values[j]);
             let number = halves[half].len() as f64;
@@ -402,8 +408,7 @@ fn has_drifted(halves: &[Vec<Vec<f64>>; 2], elements: usize) -> bool {
             (mean, values.map(|x| (x - mean).powi(2)).sum::<f64>() / number)
         });
         let within = (0.5 * (first.1 + second.1)).sqrt();
-        // Not where one of them is NaN.
-        !((first.0 - second.0).abs() <= DRIFT * within)
+        (first.0 - second.0).abs() <= DRIFT * within
     })
 }
 
