@@ -28,8 +28,8 @@ const NEARLY_DEFAULT: f64 = 4.0;
 /// to that.
 const SLACK: f64 = 1e-4;
 const ABSOLUTE_BELOW: f64 = 1e-3;
-/// So many times the budget, a bound that no attack attains exceeds it, however rough it is: rough looks that begin where
-/// others ended come out up to three times [`ROUGH`] too high.
+/// So many times the budget, a bound that no attack attains exceeds it, however rough it is: rough looks that begin
+/// where others ended come out up to three times [`ROUGH`] too high.
 const FAR: f64 = 1.08;
 /// How close to the budget, relatively, a bound that no attack attains is asked for at the default width.
 const CLOSE: f64 = SLACK;
@@ -77,12 +77,12 @@ struct Look {
 
 /// One answer: where it was asked, and the logarithm of epsilon over the budget.
 #[derive(Debug, Clone, Copy)]
-struct Point<X> {
-    at: X,
+struct Point {
+    at: f64,
     excess: f64,
 }
 
-impl Point<f64> {
+impl Point {
     /// The slope of the line through two points, if it rises as costs do.
     fn slope(&self, other: &Self) -> Option<f64> {
         Some((self.excess - other.excess) / (self.at - other.at)).filter(|slope| SLOPES.contains(slope))
@@ -210,7 +210,7 @@ impl<'a, E> Question<'a, E> {
     where
         E: Fn(f64) -> Result<Composition>,
     {
-        let (mut kept, mut broken): (Option<Point<f64>>, Option<Point<f64>>) = (None, None);
+        let (mut kept, mut broken): (Option<Point>, Option<Point>) = (None, None);
         let mut best: Option<(f64, Certified)> = None;
         let (mut x, mut width, mut reach) = (start, ROUGH, 0.5);
         let (mut gap, mut resolution) = (f64::INFINITY, 1e-10);
@@ -302,7 +302,7 @@ impl<'a, E> Question<'a, E> {
         let mut next = start.clamp(1, largest);
         let (mut width, mut factor, mut slow) = (ROUGH, 1.05f64, 0);
         let mut answer: Option<(u64, Certified, bool)> = None;
-        let (mut before, mut slope): (Option<(Point<f64>, bool)>, Option<f64>) = (None, None);
+        let (mut before, mut slope): (Option<(Point, bool)>, Option<f64>) = (None, None);
         let mut is_exact = false;
         while broken - kept > 1 {
             let mut look = self.look(next, self.width_at(next == 1, width), next == 1)?;

@@ -174,8 +174,8 @@ impl Posterior {
     /// counts the draws. They go into [`Predictive::posterior`](ppl_core::Predictive::posterior), and into
     /// tables with `ppl_core::draws::export`.
     ///
-    /// In a corrected posterior the sites that it [covers](crate::NoiseAware::sites) are drawn together, and independently
-    /// of the others.
+    /// In a corrected posterior the sites that it [covers](crate::NoiseAware::sites) are drawn together, and
+    /// independently of the others.
     ///
     /// # Errors
     /// If there are more numbers than can be addressed.

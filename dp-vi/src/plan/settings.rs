@@ -28,8 +28,8 @@ const ADAM_STEPS: f64 = 300.0;
 /// It is one of the values that records touch, such as the groups of a hierarchy. Latent values that no record touches,
 /// such as the groups' mean and spread, are inferred from what it says of these, up to six of them and of up to
 /// sixty-four touched values. Otherwise, and where they cannot be found so, their posterior is the guide's, and
-/// [`PrivacyReport::intervals`](crate::PrivacyReport::intervals) says so. What is said of each touched value is on the careful
-/// side, so that a spread of several dozen groups that are hardly known may be found too small.
+/// [`PrivacyReport::intervals`](crate::PrivacyReport::intervals) says so. What is said of each touched value is on the
+/// careful side, so that a spread of several dozen groups that are hardly known may be found too small.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Correction {

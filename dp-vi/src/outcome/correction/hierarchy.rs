@@ -1,4 +1,5 @@
-//! Values that no record touches, together with those that records touch: a hierarchy's mean and spread, and its groups.
+//! Values that no record touches, together with those that records touch: a hierarchy's mean and spread, and its
+//! groups.
 
 use crate::objective::prior::{PriorCurvature, SiteAt};
 use crate::outcome::correction::linear_algebra::{cholesky, eigen, inverse, pooled, square, symmetrised};
@@ -10,13 +11,15 @@ use nalgebra::linalg::Cholesky;
 use nalgebra::{DMatrix, DVector, DVectorView, Dyn};
 use std::ops::Range;
 
-/// Most untouched elements: of four the ensemble finds means to within a fifth of a deviation and deviations to within a
-/// fifth of themselves, of sixteen to within a half (normal posteriors a tenth as wide as where walkers begin).
+/// Most untouched elements. Simulated with normal posteriors a tenth as wide as where walkers begin, the ensemble finds
+/// means of four to within a fifth of a deviation and deviations to within a fifth of themselves, means of sixteen to
+/// within a half.
 const MOST_UNTOUCHED: usize = 6;
 
-/// Most touched elements. What is found of each is on the careful side, and the scatter of many groups beside errors that are
-/// stated too large looks like a spread of next to nothing: of fifty groups whose errors are half of what is stated, intervals
-/// of the spread still hold it, of a hundred no more. A proposal for so many takes a millisecond.
+/// Most touched elements. Errors of touched values are stated on the careful side, and the scatter of many groups beside
+/// errors that are stated too large looks like a spread of next to nothing. Simulated with errors stated twice and three
+/// times as large as they are, intervals of 90 % hold the spread of ten groups always, of fifty in .88 and .16 of cases
+/// and of a hundred in .80 and none. A proposal for so many takes a millisecond.
 const MOST_TOUCHED: usize = 64;
 
 /// Wide priors are at most so many times as wide as the narrowest: what infers with them takes wider ones to be that.
@@ -303,8 +306,8 @@ impl Walk<'_> {
         None
     }
 
-    /// The factor of a curvature that bends the other way somewhere, with that of the wide prior in such directions: for a step
-    /// uphill.
+    /// The factor of a curvature that bends the other way somewhere, with that of the wide prior in such directions: for a
+    /// step uphill.
     fn positive(&self, curvature: &DMatrix<f64>) -> Option<Cholesky<f64, Dyn>> {
         let n = curvature.nrows();
         let deviation = |j: usize| self.hierarchy.touched[j].deviation;
@@ -443,8 +446,8 @@ mod tests {
         })
     }
 
-    /// The posterior where groups with the wide prior `N(0, wide²)` have been found to be at `at` to within `deviation` of a
-    /// release, and the first value is one that no record touches, with draws of its prior.
+    /// The posterior where groups with the wide prior `N(0, wide²)` have been found to be at `at` to within `deviation` of
+    /// a release, and the first value is one that no record touches, with draws of its prior.
     fn posterior(
         model: &dyn Model,
         name: &str,
@@ -532,8 +535,8 @@ mod tests {
         }
     }
 
-    /// A spread of which nothing is known is that of the prior, and groups are as wide as it leaves open: a normal fitted to
-    /// both at once would take the groups' own width for the spread.
+    /// A spread of which nothing is known is that of the prior, and groups are as wide as it leaves open: a normal fitted
+    /// to both at once would take the groups' own width for the spread.
     #[test]
     fn where_nothing_is_known_the_prior_is_the_answer() {
         let log = |u: f64| HalfNormal::new(1.0).quantile(u).ln();

@@ -125,21 +125,16 @@ impl NoiseAware {
 
     /// Where each of the sites has its elements here, if it has.
     pub(crate) fn places(&self, sites: &[GuideSite]) -> Vec<Option<Range<usize>>> {
-        let elements =
-            |name: &String| sites.iter().find(|site| site.name == *name).map_or(0, GuideSite::elements);
-        let ends: Vec<usize> = self
-            .sites
-            .iter()
-            .scan(0, |at, name| {
-                *at += elements(name);
-                Some(*at)
-            })
-            .collect();
-        let place = |site: &GuideSite| {
-            let at = self.sites.iter().position(|name| *name == site.name)?;
-            Some(ends[at] - site.elements()..ends[at])
-        };
-        sites.iter().map(place).collect()
+        let mut places = vec![None; sites.len()];
+        let mut at = 0;
+        for name in &self.sites {
+            if let Some(site) = sites.iter().position(|site| site.name == *name) {
+                let elements = sites[site].elements();
+                places[site] = Some(at..at + elements);
+                at += elements;
+            }
+        }
+        places
     }
 
     /// `None` where the posterior would not be one: `A S + P₀` is not positive definite.

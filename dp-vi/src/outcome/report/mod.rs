@@ -108,8 +108,8 @@ pub(crate) const INCLUDE: &str = "include the privacy noise";
 pub(crate) const NOT_MEASURED: &str =
     "include the privacy noise; how often they hold the truth has not been measured for this kind of model";
 
-/// What it says of corrections that leave out values which no record touches, such as the spread of groups, where they could not be
-/// inferred together with the others: there are too many, or one is a parameter.
+/// What it says of corrections that leave out values which no record touches, such as the spread of groups, where they
+/// were not inferred together with the others: there are too many, one is a parameter, or they were not found so.
 pub(crate) const PARTLY: &str = "include the privacy noise where records touch a value, and leave it out for the other values; how often they hold the truth has not \
                                  been measured for this kind of model";
 
