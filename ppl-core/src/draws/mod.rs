@@ -11,9 +11,11 @@ pub(crate) mod log_density;
 #[cfg(feature = "nuts")]
 pub mod nuts;
 mod predictive;
+mod replicate;
 pub(crate) mod simulate;
 pub mod summary;
 
 pub use log_density::{LogDensity, log_density};
 pub use predictive::Predictive;
+pub use replicate::Replicator;
 pub use simulate::{Values, simulate};

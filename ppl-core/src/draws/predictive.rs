@@ -26,6 +26,7 @@ const BLOCK: usize = 64;
 /// |---|---|
 /// | what data does the model expect? | [`prior`](Self::prior), then [`run`](Self::run) |
 /// | what data does it expect after inference? | [`posterior`](Self::posterior), then [`run`](Self::run) |
+/// | what would other records with these inputs be? | [`prior`](Self::prior) or [`posterior`](Self::posterior), then [`replicate`](Self::replicate) |
 /// | how well does it predict each record? | [`posterior`](Self::posterior), then [`log_predictive_density`](Self::log_predictive_density) |
 ///
 /// Draws of a posterior are arrays by name of the site, the first axis counting the draws. A latent site that
@@ -79,12 +80,12 @@ const BLOCK: usize = 64;
 /// # Ok::<(), ppl_core::Error>(())
 /// ```
 pub struct Predictive<'m, M: ?Sized> {
-    model: &'m M,
-    values: Values,
-    draws: usize,
-    key: Key,
-    only: Option<BTreeSet<String>>,
-    schema: Option<Arc<Schema>>,
+    pub(super) model: &'m M,
+    pub(super) values: Values,
+    pub(super) draws: usize,
+    pub(super) key: Key,
+    pub(super) only: Option<BTreeSet<String>>,
+    pub(super) schema: Option<Arc<Schema>>,
 }
 
 /// Puts the posterior's draws in place: outermost but for the seed.
@@ -236,7 +237,12 @@ impl<'m, M: Model + ?Sized> Predictive<'m, M> {
     }
 
     /// The model with the draws in place, everything else drawn, and observations forgotten or kept.
-    fn trace<'g>(&'g self, graph: &'g Graph, records: &'g Records, forget: bool) -> Result<Trace<'g>> {
+    pub(super) fn trace<'g>(
+        &'g self,
+        graph: &'g Graph,
+        records: &'g Records,
+        forget: bool,
+    ) -> Result<Trace<'g>> {
         let names: BTreeSet<String> = self.values.keys().cloned().collect();
         let schema = self.schema.as_ref().unwrap_or(records.schema());
         let model = |ctx: &mut Ctx<'_>| {
@@ -258,7 +264,11 @@ impl<'m, M: Model + ?Sized> Predictive<'m, M> {
     }
 
     /// The records with the columns that the model was traced with.
-    fn arranged<'r>(&self, records: &'r Records, simulator: &Simulator) -> Result<Cow<'r, Records>> {
+    pub(super) fn arranged<'r>(
+        &self,
+        records: &'r Records,
+        simulator: &Simulator,
+    ) -> Result<Cow<'r, Records>> {
         match &self.schema {
             Some(schema) if schema != records.schema() => {
                 records.arranged(schema, simulator.columns()).map(Cow::Owned)

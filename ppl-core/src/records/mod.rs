@@ -239,6 +239,19 @@ impl Records {
         Self { schema: Arc::default(), columns: Vec::new(), records: 0 }
     }
 
+    /// The same records without the columns of these names.
+    pub(crate) fn without(&self, names: &[&str]) -> Self {
+        let kept: Vec<usize> = (0..self.columns.len())
+            .filter(|&at| !names.contains(&self.schema.columns[at].0.as_str()))
+            .collect();
+        let schema = Schema {
+            columns: kept.iter().map(|&at| self.schema.columns[at].clone()).collect(),
+            types: kept.iter().map(|&at| self.schema.types[at]).collect(),
+        };
+        let columns = kept.iter().map(|&at| Arc::clone(&self.columns[at])).collect();
+        Self { schema: Arc::new(schema), columns, records: self.records }
+    }
+
     /// The same records with the columns of another schema, in its order. Columns that these records have not
     /// are zeros, if nothing reads them.
     pub(crate) fn arranged(&self, schema: &Schema, read: &[String]) -> Result<Self> {

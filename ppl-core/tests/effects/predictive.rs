@@ -1,9 +1,12 @@
 //! Predictions against closed forms and against one run at a time.
 
-use super::common::{LogNormal, Normal, normal_log_density};
+use super::common::{Coin, LogNormal, Normal, normal_log_density};
 use ndarray::{Array1, ArrayD, Axis, array};
 use ppl_core::handlers::{condition, seed, uncondition};
-use ppl_core::{Column, Ctx, Predictive, Records, Result, Values, log_density, simulate};
+use ppl_core::{
+    Column, Constraint, Ctx, Distribution, Error, Noise, Parameter, Predictive, Records, Result, Shape,
+    Values, Var, log_density, simulate,
+};
 
 fn regression(ctx: &mut Ctx) -> Result<()> {
     let slope = ctx.sample("slope", Normal::new(0.0, 1.0))?;
@@ -151,4 +154,117 @@ fn what_is_hidden_is_drawn_all_the_same() {
     let (x, y) = (data(4).column(0).number(1).unwrap(), data(4).column(1).number(1).unwrap());
     let expected = normal_log_density(y, 0.5 * x, noise) + normal_log_density(0.0, 0.0, 0.3);
     assert!((density.likelihood[1] - expected).abs() < 1e-13 * (1.0 + expected.abs()));
+}
+
+/// Outcomes are those of a prediction, in the columns that sites observe, and nothing else changes.
+#[test]
+fn replicated_records_have_predictions_in_the_columns_that_are_observed() {
+    let predictive = Predictive::posterior(&regression, draws()).unwrap().key(4);
+    let inputs = data(10).with_column("unread", vec![7_u8; 10]).unwrap();
+    let predicted = predictive.run(&inputs).unwrap();
+    let made_up = predictive.replicate(&inputs).unwrap();
+    assert_eq!(made_up.len(), 3);
+    for (draw, records) in made_up.iter().enumerate() {
+        let outcomes: Vec<f64> = predicted["y"].index_axis(Axis(0), draw).iter().copied().collect();
+        assert_eq!(records.column(1).numbers().collect::<Vec<_>>(), outcomes);
+        assert_eq!((records.column(0), records.column(2)), (inputs.column(0), inputs.column(2)));
+        assert_eq!(records.schema().columns().count(), 3);
+    }
+    // What stood in the observed column has no part in it.
+    let other = inputs.with_column("y", vec![f64::NAN; 10]).unwrap();
+    assert_eq!(predictive.replicate(&other).unwrap()[2].column(1), made_up[2].column(1));
+}
+
+/// Where every column is observed there are as many records as before.
+#[test]
+fn records_without_inputs_are_replicated() {
+    let model = |ctx: &mut Ctx<'_>| {
+        let mean = ctx.sample("mean", Normal::new(0.0, 1.0))?;
+        ctx.each_record(|ctx, record| ctx.observe("a measurement", Normal::new(mean, 0.1), record.get("y")?))
+    };
+    let inputs = Records::from_columns([("y", vec![3_i32; 200])]).unwrap();
+    for records in Predictive::prior(&model, 2).replicate(&inputs).unwrap() {
+        assert_eq!(records.len(), 200);
+        // A normal draws no integers.
+        assert!(records.column(0).as_slice::<f64>().is_some());
+    }
+}
+
+/// A prior that cannot be drawn from.
+struct Flat;
+
+impl<'g> Distribution<'g> for Flat {
+    fn name(&self) -> &'static str {
+        "Flat"
+    }
+    fn parameters(&self) -> Vec<Parameter<'g>> {
+        Vec::new()
+    }
+    fn support(&self) -> Constraint {
+        Constraint::Real
+    }
+    fn log_prob(&self, x: Var<'g>) -> Var<'g> {
+        0.0 * x
+    }
+    fn draw(&self, _: &Shape, _: &mut Noise<'g>) -> Result<Var<'g>> {
+        Err(Error::Unsupported("a draw from a flat prior".to_owned()))
+    }
+}
+
+/// It does not matter where the value is given; and what is summed out of a likelihood is drawn.
+#[test]
+fn records_of_improper_priors_and_of_mixtures_are_replicated() {
+    let model = |ctx: &mut Ctx<'_>| {
+        let mean = ctx.sample("mean", Flat)?;
+        ctx.each_record(|ctx, record| {
+            let y = record.get("y")?;
+            ctx.enumerate("high", Coin(0.0.into()), |ctx, high| {
+                ctx.observe("y", Normal::new(mean + 100.0 * high, 0.1), y)
+            })
+        })
+    };
+    let at = Values::from([("mean".to_owned(), array![5.0].into_dyn())]);
+    let made_up = Predictive::posterior(&model, at).unwrap().replicate(&data(40)).unwrap();
+    let near = |to: f64| made_up[0].column(1).numbers().filter(|y| (y - to).abs() < 1.0).count();
+    assert!(near(5.0) > 5 && near(105.0) > 5 && near(5.0) + near(105.0) == 40);
+}
+
+#[test]
+fn what_cannot_be_replicated_is_said() {
+    type Statement = fn(&mut Ctx<'_>) -> Result<()>;
+    let cases: [(Statement, &str); 5] = [
+        (
+            |ctx| {
+                ctx.each_record(|ctx, record| ctx.observe("z", Normal::new(0.0, 1.0), record.get("y")?.exp()))
+            },
+            "site 'z' observes is not a column",
+        ),
+        (
+            |ctx| ctx.observe("z", Normal::new(0.0, 1.0), ctx.constant(1.0)),
+            "site 'z' observes is not a column",
+        ),
+        (
+            |ctx| {
+                ctx.each_record(|ctx, record| {
+                    ctx.observe("z", Normal::new(0.0, 1.0), record.get("y")?)?;
+                    ctx.observe("again", Normal::new(1.0, 1.0), record.get("y")?)
+                })
+            },
+            "sites 'z' and 'again' both observe column 'y'",
+        ),
+        (
+            |ctx| {
+                ctx.each_record(|ctx, record| {
+                    ctx.observe("x", Normal::new(record.get("y")?, 1.0), record.get("x")?)?;
+                    ctx.observe("y", Normal::new(0.0, 1.0), record.get("y")?)
+                })
+            },
+            "reads column 'y'",
+        ),
+        (|ctx| ctx.sample("z", Normal::new(0.0, 1.0)).map(|_| ()), "observes nothing"),
+    ];
+    for (model, expected) in cases {
+        let told = Predictive::prior(&model, 1).replicate(&data(3)).unwrap_err().to_string();
+        assert!(told.contains(expected), "{told}");
+    }
 }
