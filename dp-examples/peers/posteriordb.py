@@ -12,7 +12,8 @@ are the reference there, and their own error against reference draws is printed 
 --numpyro names a Python with numpyro: its stochastic variational inference with the same guide, untuned, is then beside
 (posteriordb_numpyro.py). --epsilon fits with privacy, --runs times: then the columns are the error, the ratio of deviations,
 the root mean square of (mean - draw of the truth) over the stated deviation, the share of draws that 90 % intervals hold, and
-the share of reports that say without more ado that intervals include the privacy noise;
+the share of reports that say without more ado that intervals include the privacy noise, and with --rehearse N z and coverage of
+N rehearsals of the first run (dp_vi::rehearse);
 the truth is the reference draws, or our fit without privacy. --own-units makes these fits in the model's own units and not
 in coordinates (DpVi::rough_fit). Without --checkout nothing is run, and that is said. Needs numpy.
 """
@@ -79,15 +80,19 @@ def normal(x):
 
 
 def private(arguments, posterior, data, truth):
-    """Errors, ratios, z and coverage of fits with privacy, over values and runs, and how many reports say without a
-    reservation that intervals include the privacy noise."""
-    errors, ratios, z, held, plain = [], [], [], [], 0
+    """Errors, ratios, z and coverage of fits with privacy, over values and runs, how many reports say without a
+    reservation that intervals include the privacy noise, and what rehearsals of the first run find, if there are any."""
+    errors, ratios, z, held, plain, rehearsed = [], [], [], [], 0, []
     for seed in range(arguments.runs):
         extra = ["--guide", arguments.guide, "--epsilon", str(arguments.epsilon), "--seed", str(seed)]
         extra += ["--own-units"] if arguments.own_units else []
+        extra += ["--rehearse", str(arguments.rehearse)] if arguments.rehearse and seed == 0 else []
         found, wrong = run(arguments, posterior, data, extra)
         if found is None:
             return wrong
+        if found["rehearsed"]:
+            share, error = found["rehearsed"]
+            rehearsed = [math.nan if error is None else error, math.nan if share is None else share]
         plain += (found["intervals"] or "").startswith("include the privacy noise")
         for scalar, (mean, sd) in scalars(found["sites"]).items():
             true = truth.get(scalar, truth.get(f"{scalar}[1]"))
@@ -101,7 +106,7 @@ def private(arguments, posterior, data, truth):
             low, high = mean - 1.645 * sd, mean + 1.645 * sd
             held.append(normal((high - true[0]) / true[1]) - normal((low - true[0]) / true[1]))
     rms = lambda values: math.sqrt(np.mean(np.square(values)))
-    return rms(errors), math.exp(np.mean(ratios)), rms(z), np.mean(held), plain / arguments.runs
+    return [rms(errors), math.exp(np.mean(ratios)), rms(z), np.mean(held), plain / arguments.runs] + rehearsed
 
 
 def scalars(sites):
@@ -123,6 +128,7 @@ def main():
     parser.add_argument("--numpyro", metavar="PYTHON", help="a Python that has numpyro, to run its inference beside")
     parser.add_argument("--epsilon", type=float, help="fit with privacy: epsilon, at delta 1e-5 under add/remove")
     parser.add_argument("--own-units", action="store_true", help="with --epsilon: not in coordinates from a fit to made-up records")
+    parser.add_argument("--rehearse", type=int, help="with --epsilon: so many rehearsals of the first fit of each model")
     parser.add_argument("--runs", type=int, default=4, help="private fits of each model")
     parser.add_argument("--only", help="parts of names of posteriors, separated by commas")
     arguments = parser.parse_args()
@@ -133,7 +139,8 @@ def main():
     written = set(subprocess.run([arguments.program, "list"], capture_output=True, text=True, check=True).stdout.split())
     wanted = arguments.only.split(",") if arguments.only else [""]
     if arguments.epsilon:
-        print("| posterior | error | sd ratio | z | coverage | says so |\n|---|---|---|---|---|---|")
+        more = (" rehearsed z | coverage |", "---|---|") if arguments.rehearse else ("", "")
+        print(f"| posterior | error | sd ratio | z | coverage | says so |{more[0]}\n|---|---|---|---|---|---|{more[1]}")
     else:
         print("| posterior | elements | error | sd ratio | Pareto k | converged | seconds | sampler | NumPyro |\n|---|---|---|---|---|---|---|---|---|")
     peers = set()

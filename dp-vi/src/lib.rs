@@ -107,6 +107,7 @@ pub use plan::public::PublicPlan;
 pub use plan::settings::{Correction, FeatureNorms};
 pub use run::checkpoint::Checkpoint;
 pub use run::dp_vi::DpVi;
+pub use run::rehearsal::{Rehearsal, RehearsedSite, rehearse};
 pub use run::training::Training;
 pub use sensitive_value::{Bound, Bounded, Private, RelationOf};
 pub use wall::bound::clip::{ClipNorm, Clipping, SMALLEST_CLIP_NORM, Sensitivity};

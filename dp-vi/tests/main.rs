@@ -22,6 +22,7 @@ mod payments;
 mod plans;
 mod probes;
 mod public;
+mod rehearsal;
 mod report;
 mod streams;
 mod summaries;

@@ -16,7 +16,7 @@ use dp_examples::posteriordb::{Data, names, problem};
 use dp_examples::program::run;
 use dp_sampler::Seed;
 use dp_vi::guides::{AutoMultivariateNormal, AutoNormal, Guide};
-use dp_vi::{DpVi, Sensitive};
+use dp_vi::{DpVi, Sensitive, rehearse};
 use ppl_core::Records;
 use ppl_core::draws::summary;
 
@@ -47,6 +47,11 @@ struct Arguments {
     /// With --epsilon: in the model's own units, not in coordinates that a fit to made-up records finds
     #[arg(long, requires = "epsilon")]
     own_units: bool,
+
+    /// With --epsilon: rehearses the fit as many times, with records that are made up at draws of its posterior, with the
+    /// inputs of the data
+    #[arg(long, requires = "epsilon", value_parser = clap::value_parser!(u16).range(1..))]
+    rehearse: Option<u16>,
 
     /// Draws by the No-U-Turn sampler, in each of four chains, instead of a fit
     #[cfg(feature = "nuts")]
@@ -95,24 +100,27 @@ fn fit(arguments: Arguments) -> Result<(), Box<dyn Error>> {
         serde_json::to_writer(&mut out, &answer)?;
         return Ok(writeln!(out)?);
     }
-    let guide: Box<dyn Guide> = match arguments.guide {
-        Family::Independent => Box::new(AutoNormal::new()),
-        Family::Correlated => Box::new(AutoMultivariateNormal::new()),
+    let guide = || -> Box<dyn Guide> {
+        match arguments.guide {
+            Family::Independent => Box::new(AutoNormal::new()),
+            Family::Correlated => Box::new(AutoMultivariateNormal::new()),
+        }
     };
     let public = problem.records.is_empty();
     let seed = || Seed::for_tests(arguments.seed);
-    let mut vi = DpVi::new(&problem.model, guide).seed(seed());
+    let mut vi = DpVi::new(&problem.model, guide()).seed(seed());
     if let Some(steps) = arguments.steps {
         vi = vi.steps(steps);
     }
+    let private = |records: &Sensitive<Records>, epsilon, seed| {
+        let vi = DpVi::new(&problem.model, guide()).seed(seed).rough_fit(!arguments.own_units);
+        vi.budget(Budget::add_remove(epsilon, 1e-5)).fit(records)
+    };
     let fit = match (public, arguments.epsilon) {
         (true, Some(_)) => return Err("this model is of public data, so there is nothing to protect".into()),
         (true, None) => vi.fit_public()?,
-        (false, None) => vi.without_privacy().fit(&Sensitive::new(problem.records))?,
-        (false, Some(epsilon)) => {
-            let vi = vi.budget(Budget::add_remove(epsilon, 1e-5)).rough_fit(!arguments.own_units);
-            vi.fit(&Sensitive::new(problem.records))?
-        }
+        (false, None) => vi.without_privacy().fit(&Sensitive::new(problem.records.clone()))?,
+        (false, Some(epsilon)) => private(&Sensitive::new(problem.records.clone()), epsilon, seed())?,
     };
     let seconds = started.elapsed().as_secs_f64();
     let posterior = fit.posterior();
@@ -131,6 +139,18 @@ fn fit(arguments: Arguments) -> Result<(), Box<dyn Error>> {
             sites.insert(name, moments);
         }
     }
+    let rehearsal = match (arguments.rehearse, arguments.epsilon) {
+        (Some(runs), Some(epsilon)) => {
+            let truths = posterior.draws(usize::from(runs), &seed())?;
+            let mut run = 0_u64;
+            let found = rehearse(&problem.model, &truths, &problem.records, arguments.seed, |records| {
+                run += 1;
+                private(records, epsilon, Seed::for_tests(arguments.seed.wrapping_add(run << 32)))
+            })?;
+            Some(found)
+        }
+        _ => None,
+    };
     let convergence = fit.convergence();
     let answer = Answer {
         sites,
@@ -141,6 +161,7 @@ fn fit(arguments: Arguments) -> Result<(), Box<dyn Error>> {
         evaluations: convergence.map(|found| found.evaluations),
         elbo: convergence.map(|found| found.elbo),
         intervals: fit.privacy().intervals,
+        rehearsed: rehearsal.map(|found| [found.held(), found.error()]),
     };
     serde_json::to_writer(&mut out, &answer)?;
     writeln!(out)?;

@@ -39,6 +39,8 @@ pub struct Answer {
     pub elbo: Option<f64>,
     /// What the report says of intervals, with privacy.
     pub intervals: Option<&'static str>,
+    /// Of rehearsals: the share of true values that 90 % intervals held, and the error in stated deviations.
+    pub rehearsed: Option<[f64; 2]>,
 }
 
 /// Names of what a model without records computes from its latent values: their moments are those of draws.
@@ -83,5 +85,6 @@ pub fn sample(
         evaluations: None,
         elbo: None,
         intervals: None,
+        rehearsed: None,
     })
 }

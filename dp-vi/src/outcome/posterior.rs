@@ -19,7 +19,7 @@ use std::sync::Arc;
 /// That of [`Fit::uncorrected`](crate::Fit::uncorrected) is the variational family at the released
 /// parameters: its intervals describe uncertainty given the data and do **not** include the noise that was
 /// added for privacy. Where the posterior has been [corrected](crate::NoiseAware) they do, for the sites that
-/// it covers.
+/// it covers; [`rehearse`](crate::rehearse) counts how often such intervals hold the truth for a model of your own.
 ///
 /// Means, standard deviations and intervals are exact where the unconstrained value is normal and mapped
 /// number by number. Of vectors and matrices with a set of their own, and of hand-written guides, they are

@@ -6,6 +6,7 @@ pub(crate) mod dp_vi;
 pub(crate) mod drive;
 mod prepare;
 mod public;
+pub(crate) mod rehearsal;
 mod rough_fit;
 mod start;
 pub(crate) mod training;

@@ -105,13 +105,13 @@ pub(crate) const POINTS: &str = "have no length, as values were looked for and n
 pub(crate) const INCLUDE: &str = "include the privacy noise";
 
 /// What it says of other corrections.
-pub(crate) const NOT_MEASURED: &str =
-    "include the privacy noise; how often they hold the truth has not been measured for this kind of model";
+pub(crate) const NOT_MEASURED: &str = "take account of the privacy noise; how often they hold the truth has not been measured for this kind of model: a rehearsal with made-up \
+                                       records (dp_vi::rehearse) measures it for this one";
 
 /// What it says of corrections that leave out values which no record touches, such as the spread of groups, where they
 /// were not inferred together with the others: there are too many, one is a parameter, or they were not found so.
-pub(crate) const PARTLY: &str = "include the privacy noise where records touch a value, and leave it out for the other values; how often they hold the truth has not \
-                                 been measured for this kind of model";
+pub(crate) const PARTLY: &str = "take account of the privacy noise where records touch a value, and leave it out for the other values; how often they hold the truth has \
+                                 not been measured for this kind of model: a rehearsal with made-up records (dp_vi::rehearse) measures it for this one";
 
 /// What it says where the mean gradient shows that a run with probes ended before it had come to the posterior.
 pub(crate) const NOT_ARRIVED: &str = "are around where the run had come, and it had not arrived: the mean gradient there is more than five of its standard deviations from zero. \
