@@ -45,7 +45,7 @@ const ORDER_ONE: f64 = 2.0;
 /// How the numbers of a column are made up.
 #[derive(Clone, Copy, Debug)]
 enum Kind {
-    /// Anywhere in their octaves.
+    /// Anywhere in their octaves; where these are none but zero and the one from one, zeros and ones.
     Real,
     /// Integers in their octaves; of the last octave in this share, from the end that is nearer to zero.
     Whole(f64),
@@ -68,15 +68,21 @@ struct Known<'a> {
 impl Known<'_> {
     fn column(&self, kind: Kind) -> Result<Column> {
         let last = self.places.iter().flatten().map(|(from, _)| from.abs()).fold(0.0, f64::max);
-        let number = |(from, place): (f64, f64)| match kind {
+        // Numbers that are zero or in the octave from one are as a rule indicators, and constants of one.
+        let is_indicator =
+            |places: &Vec<(f64, f64)>| places.iter().all(|(from, _)| [0.0, 1.0].contains(from));
+        let elements: Vec<_> = self.places.iter().map(|places| (places, is_indicator(places))).collect();
+        let number = |(from, place): (f64, f64), indicator: bool| match kind {
+            Kind::Real if indicator => from,
             Kind::Real => from * (1.0 + place),
             Kind::Whole(share) if from.abs() == last => (from * (1.0 + share * place)).trunc(),
             // An octave does not hold its end.
             Kind::Whole(_) => (from * (1.0 + place.min(1.0 - f64::EPSILON))).trunc(),
         };
         let shape: Vec<usize> = std::iter::once(MADE_UP).chain(self.shape.iter().copied()).collect();
-        let rows = (0..MADE_UP).flat_map(|record| self.places.iter().map(move |places| places[record]));
-        let values: Vec<f64> = rows.map(number).collect();
+        let of = |record: usize| elements.iter().map(move |(places, indicator)| (places[record], *indicator));
+        let values: Vec<f64> =
+            (0..MADE_UP).flat_map(of).map(|(place, indicator)| number(place, indicator)).collect();
         let told = |error: ndarray::ShapeError| ppl_core::Error::Records(error.to_string());
         let array = ArrayD::from_shape_vec(IxDyn(&shape), values).map_err(told)?;
         Ok(match self.column_type.is_integer() {
@@ -443,6 +449,15 @@ mod tests {
             (units[0] * 3.2_f64.sqrt() - 1.0).abs() < 0.1 && (13.4..14.2).contains(&units[1]),
             "{units:?}"
         );
+    }
+
+    /// An intercept's unit beside an indicator is what one record leaves open of it, not two thirds of that as if it varied from one to two.
+    #[test]
+    fn indicators_are_made_up_as_zeros_and_ones() {
+        let places = vec![vec![(1.0, 0.5); MADE_UP], vec![(2.0, 0.5); MADE_UP]];
+        let known = Known { name: "x", shape: vec![2], column_type: ColumnType::F64, places };
+        let column = known.column(Kind::Real).unwrap();
+        assert!(column.data().numbers().enumerate().all(|(k, x)| x == [1.0, 3.0][k % 2]));
     }
 
     /// Where values are of order one, and where no column shows, the model's own units stay.
