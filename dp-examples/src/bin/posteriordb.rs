@@ -1,22 +1,20 @@
 //! Fits a model of posteriordb and prints means and standard deviations.
 
-use std::collections::BTreeMap;
 use std::error::Error;
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use clap::{Parser, ValueEnum};
+use clap::Parser;
 use dp_accountant::Budget;
 #[cfg(feature = "nuts")]
 use dp_examples::posteriordb::answer::sample;
-use dp_examples::posteriordb::answer::{Answer, Moments, computed};
+use dp_examples::posteriordb::answer::{Answer, Family, Moments, computed, moments, rehearsed};
 use dp_examples::posteriordb::{Data, names, problem};
 use dp_examples::program::run;
 use dp_sampler::Seed;
-use dp_vi::guides::{AutoMultivariateNormal, AutoNormal, Guide};
-use dp_vi::{DpVi, Sensitive, rehearse};
+use dp_vi::{DpVi, Sensitive};
 use ppl_core::Records;
 use ppl_core::draws::summary;
 
@@ -66,15 +64,6 @@ struct Arguments {
 /// Draws from which the moments of computed values are taken: their error is a hundredth of a standard deviation.
 const DRAWS: usize = 10_000;
 
-/// A guide.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum Family {
-    /// Independent normals
-    Independent,
-    /// A normal with all correlations
-    Correlated,
-}
-
 fn main() -> ExitCode {
     run(fit)
 }
@@ -100,12 +89,7 @@ fn fit(arguments: Arguments) -> Result<(), Box<dyn Error>> {
         serde_json::to_writer(&mut out, &answer)?;
         return Ok(writeln!(out)?);
     }
-    let guide = || -> Box<dyn Guide> {
-        match arguments.guide {
-            Family::Independent => Box::new(AutoNormal::new()),
-            Family::Correlated => Box::new(AutoMultivariateNormal::new()),
-        }
-    };
+    let guide = || arguments.guide.guide();
     let public = problem.records.is_empty();
     let seed = || Seed::for_tests(arguments.seed);
     let mut vi = DpVi::new(&problem.model, guide()).seed(seed());
@@ -124,12 +108,7 @@ fn fit(arguments: Arguments) -> Result<(), Box<dyn Error>> {
     };
     let seconds = started.elapsed().as_secs_f64();
     let posterior = fit.posterior();
-    let mut sites = BTreeMap::new();
-    for name in posterior.sites() {
-        let (mean, sd) = (posterior.mean(name)?, posterior.sd(name)?);
-        let moments = Moments { mean: mean.iter().copied().collect(), sd: sd.iter().copied().collect() };
-        sites.insert(name.to_owned(), moments);
-    }
+    let mut sites = moments(posterior)?;
     let computed = if public { computed(&problem.model)? } else { Vec::new() };
     if !computed.is_empty() {
         let predictive = posterior.predictive(&problem.model, DRAWS, &seed())?.only(computed);
@@ -139,15 +118,11 @@ fn fit(arguments: Arguments) -> Result<(), Box<dyn Error>> {
             sites.insert(name, moments);
         }
     }
-    let rehearsal = match (arguments.rehearse, arguments.epsilon) {
+    let rehearsed = match (arguments.rehearse, arguments.epsilon) {
         (Some(runs), Some(epsilon)) => {
-            let truths = posterior.draws(usize::from(runs), &seed())?;
-            let mut run = 0_u64;
-            let found = rehearse(&problem.model, &truths, &problem.records, arguments.seed, |records| {
-                run += 1;
-                private(records, epsilon, Seed::for_tests(arguments.seed.wrapping_add(run << 32)))
-            })?;
-            Some(found)
+            Some(rehearsed(&problem, posterior, (runs, arguments.seed), |records, seed| {
+                private(records, epsilon, seed)
+            })?)
         }
         _ => None,
     };
@@ -161,7 +136,7 @@ fn fit(arguments: Arguments) -> Result<(), Box<dyn Error>> {
         evaluations: convergence.map(|found| found.evaluations),
         elbo: convergence.map(|found| found.elbo),
         intervals: fit.privacy().intervals,
-        rehearsed: rehearsal.map(|found| [found.held(), found.error()]),
+        rehearsed,
     };
     serde_json::to_writer(&mut out, &answer)?;
     writeln!(out)?;

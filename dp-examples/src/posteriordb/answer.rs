@@ -6,10 +6,34 @@ use std::error::Error;
 #[cfg(feature = "nuts")]
 use std::time::Instant;
 
-use ppl_core::{Graph, Schema, SiteKind, Unconstrained, trace};
+use clap::ValueEnum;
+use dp_sampler::Seed;
+use dp_vi::guides::{AutoMultivariateNormal, AutoNormal, Guide};
+use dp_vi::{Fit, Posterior, Sensitive, rehearse};
+use ppl_core::{Graph, Records, Schema, SiteKind, Unconstrained, trace};
 use serde::Serialize;
 
-use super::AnyModel;
+use super::{AnyModel, Problem};
+
+/// A guide.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum Family {
+    /// Independent normals
+    Independent,
+    /// A normal with all correlations
+    Correlated,
+}
+
+impl Family {
+    /// The guide of that name.
+    #[must_use]
+    pub fn guide(self) -> Box<dyn Guide> {
+        match self {
+            Self::Independent => Box::new(AutoNormal::new()),
+            Self::Correlated => Box::new(AutoMultivariateNormal::new()),
+        }
+    }
+}
 
 /// What was found of one site.
 #[derive(Serialize)]
@@ -41,6 +65,41 @@ pub struct Answer {
     pub intervals: Option<&'static str>,
     /// Of rehearsals: the share of true values that 90 % intervals held, and the error in stated deviations.
     pub rehearsed: Option<[f64; 2]>,
+}
+
+/// Means and standard deviations of a posterior, by site.
+///
+/// # Errors
+///
+/// None that a fit's posterior can have: its sites are its own.
+pub fn moments(posterior: &Posterior) -> dp_vi::Result<BTreeMap<String, Moments>> {
+    let of = |name: &str| {
+        let (mean, sd) = (posterior.mean(name)?, posterior.sd(name)?);
+        let moments = Moments { mean: mean.iter().copied().collect(), sd: sd.iter().copied().collect() };
+        Ok((name.to_owned(), moments))
+    };
+    posterior.sites().map(of).collect()
+}
+
+/// The share of true values that 90 % intervals hold, and the error in stated deviations, in so many rehearsals at draws of a
+/// posterior. `fit` has a seed of its own each time.
+///
+/// # Errors
+///
+/// As [`rehearse`].
+pub fn rehearsed(
+    problem: &Problem,
+    posterior: &Posterior,
+    (runs, seed): (u16, u64),
+    fit: impl Fn(&Sensitive<Records>, Seed) -> dp_vi::Result<Fit>,
+) -> dp_vi::Result<[f64; 2]> {
+    let truths = posterior.draws(usize::from(runs), &Seed::for_tests(seed))?;
+    let mut run = 0_u64;
+    let found = rehearse(&problem.model, &truths, &problem.records, seed, |records| {
+        run += 1;
+        fit(records, Seed::for_tests(seed.wrapping_add(run << 32)))
+    })?;
+    Ok([found.held(), found.error()])
 }
 
 /// Names of what a model without records computes from its latent values: their moments are those of draws.
