@@ -17,5 +17,4 @@ pub mod summary;
 
 pub use log_density::{LogDensity, log_density};
 pub use predictive::Predictive;
-pub use replicate::Replicator;
 pub use simulate::{Values, simulate};

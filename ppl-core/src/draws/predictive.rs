@@ -264,11 +264,7 @@ impl<'m, M: Model + ?Sized> Predictive<'m, M> {
     }
 
     /// The records with the columns that the model was traced with.
-    pub(super) fn arranged<'r>(
-        &self,
-        records: &'r Records,
-        simulator: &Simulator,
-    ) -> Result<Cow<'r, Records>> {
+    fn arranged<'r>(&self, records: &'r Records, simulator: &Simulator) -> Result<Cow<'r, Records>> {
         match &self.schema {
             Some(schema) if schema != records.schema() => {
                 records.arranged(schema, simulator.columns()).map(Cow::Owned)

@@ -2,14 +2,11 @@
 
 use crate::base::{Error, Result};
 use crate::draws::predictive::Predictive;
-use crate::draws::simulate::{Fill, Simulator, Values};
-use crate::handlers::Constrained;
 use crate::model::context::Model;
 use crate::model::trace::SiteKind;
 use crate::op::{Graph, Input, Op};
 use crate::records::{Column, Records};
 use ndarray::{ArrayD, Axis};
-use std::fmt;
 use std::sync::Arc;
 
 impl<M: Model + ?Sized> Predictive<'_, M> {
@@ -67,42 +64,26 @@ impl<M: Model + ?Sized> Predictive<'_, M> {
     /// # Ok::<(), ppl_core::Error>(())
     /// ```
     pub fn replicate(&self, inputs: &Records) -> Result<Vec<Records>> {
-        let mut replicator = self.replicator(inputs)?;
-        let at = |draw: usize| {
-            let values = self
-                .values
-                .iter()
-                .map(|(name, all)| (name.clone(), all.index_axis(Axis(0), draw).to_owned()));
-            replicator.at(&values.collect(), draw as u64)
-        };
-        (0..self.draws).map(at).collect()
-    }
-
-    /// What [`replicate`](Self::replicate) makes such records with, for values that are not known yet: the model is traced once,
-    /// with values for the sites that draws were given of.
-    ///
-    /// # Errors
-    ///
-    /// As [`Predictive::replicate`].
-    pub fn replicator(&self, inputs: &Records) -> Result<Replicator> {
         let columns = self.observed_columns(inputs)?;
         let names: Vec<&str> = columns.iter().map(|(_, column)| column.as_str()).collect();
-        let bare = inputs.without(&names);
-        let predicted = Predictive {
+        let predictive = Predictive {
             model: self.model,
             values: self.values.clone(),
             draws: self.draws,
             key: self.key,
-            only: None,
+            only: Some(columns.iter().map(|(site, _)| site.clone()).collect()),
             schema: Some(Arc::clone(inputs.schema())),
         };
-        let graph = Graph::new();
-        let trace = predicted.trace(&graph, &bare, true)?;
-        let simulator =
-            Simulator::of_sites(&trace, |site| columns.iter().any(|(name, _)| *name == site.name))?;
-        let given = self.values.keys().cloned().collect();
-        let bare = predicted.arranged(&bare, &simulator)?.into_owned();
-        Ok(Replicator { simulator, columns, inputs: inputs.clone(), bare, given })
+        // A prediction that reads an observed column is refused: it is not there.
+        let predicted = predictive.run(&inputs.without(&names))?;
+        let one = |draw: usize| {
+            columns.iter().try_fold(inputs.clone(), |records, (site, column)| {
+                let integers = inputs.schema().column_type(column)?.is_integer();
+                let values = predicted[site].index_axis(Axis(0), draw).to_owned();
+                records.with_column(column, drawn(values, integers))
+            })
+        };
+        (0..self.draws).map(one).collect()
     }
 
     /// The observed sites, and the columns that they observe.
@@ -129,54 +110,6 @@ impl<M: Model + ?Sized> Predictive<'_, M> {
             true => Err(Error::Values("the model observes nothing of its records".to_owned())),
             false => Ok(columns),
         }
-    }
-}
-
-/// Draws outcomes anew at one point after another; made by [`Predictive::replicator`].
-#[derive(Clone)]
-pub struct Replicator {
-    simulator: Simulator,
-    /// The observed sites and their columns.
-    columns: Vec<(String, String)>,
-    inputs: Records,
-    /// The inputs with nothing that was observed.
-    bare: Records,
-    /// The sites whose values come with each call.
-    given: Vec<String>,
-}
-
-impl Replicator {
-    /// Records drawn at these values, which are those of the sites that the replicator was made for, by name. Records of the same
-    /// number have the same noise.
-    ///
-    /// # Errors
-    ///
-    /// If the value of a site is missing or has another shape.
-    pub fn at(&mut self, values: &Values, number: u64) -> Result<Records> {
-        let mut inputs = Values::new();
-        for name in &self.given {
-            let Some(value) = values.get(name) else {
-                return Err(Error::Values(format!("site '{name}' has no value to draw outcomes at")));
-            };
-            inputs.insert(Constrained::input_name(name), value.clone());
-        }
-        let drawn_values = self.simulator.values(&self.bare, &Fill { values: &inputs, draw: number })?;
-        let mut predicted = self.simulator.named(drawn_values, &[], self.bare.len());
-        self.columns.iter().try_fold(self.inputs.clone(), |records, (site, column)| {
-            let integers = self.inputs.schema().column_type(column)?.is_integer();
-            let values = predicted.remove(site).unwrap_or_else(|| ArrayD::zeros(ndarray::IxDyn(&[0])));
-            records.with_column(column, drawn(values, integers))
-        })
-    }
-}
-
-impl fmt::Debug for Replicator {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Not the records.
-        f.debug_struct("Replicator")
-            .field("columns", &self.columns)
-            .field("given", &self.given)
-            .finish_non_exhaustive()
     }
 }
 
