@@ -108,8 +108,10 @@ fn told<S: Subsampling>(run: &dyn Fn() -> DpVi<Written, AutoNormal, S>, count: u
     lines.join("\n")
 }
 
-fn same<S: Subsampling>(what: &str, run: impl Fn() -> DpVi<Written, AutoNormal, S>) {
-    for (fewer, more) in NEIGHBOURS {
+/// By the sampler alone all neighbours are compared; with other settings, which have no tables, none and one, and the most.
+fn same<S: Subsampling>(what: &str, all: bool, run: impl Fn() -> DpVi<Written, AutoNormal, S>) {
+    let neighbours = NEIGHBOURS.into_iter().enumerate();
+    for (_, (fewer, more)) in neighbours.filter(|(k, _)| all || [0, NEIGHBOURS.len() - 1].contains(k)) {
         let (one, other) = (told(&run, fewer), told(&run, more));
         for (one, other) in one.lines().zip(other.lines()) {
             assert_eq!(one, other, "{what}: {fewer} records and {more}");
@@ -120,19 +122,22 @@ fn same<S: Subsampling>(what: &str, run: impl Fn() -> DpVi<Written, AutoNormal, 
 
 #[test]
 fn nothing_that_a_run_tells_depends_on_the_number_of_records() {
-    for (what, set) in &settings() {
+    for (k, (what, set)) in settings().iter().enumerate() {
+        let all = k == 0;
         let run = || {
             let run: Open = DpVi::new(logistic as Written, AutoNormal::new());
             set(run.budget(BUDGET).steps(4))
         };
-        same(&format!("{what}, open"), run);
-        same(&format!("{what}, full"), || run().subsample(FullBatch));
-        same(&format!("{what}, Poisson"), || run().subsample(Poisson::rate(0.3).unwrap()));
-        same(&format!("{what}, bins"), || run().subsample(BallsInBins::bins(3).unwrap().exact()));
-        same(&format!("{what}, bins written out"), || run().subsample(BallsInBins::bins(5).unwrap().exact()));
+        same(&format!("{what}, open"), all, run);
+        same(&format!("{what}, full"), all, || run().subsample(FullBatch));
+        same(&format!("{what}, Poisson"), all, || run().subsample(Poisson::rate(0.3).unwrap()));
+        same(&format!("{what}, bins"), all, || run().subsample(BallsInBins::bins(3).unwrap().exact()));
+        same(&format!("{what}, bins written out"), all, || {
+            run().subsample(BallsInBins::bins(5).unwrap().exact())
+        });
     }
     // A rate that the planner chooses, from a number that was stated.
-    same("a compute limit", || {
+    same("a compute limit", true, || {
         let run: Open = DpVi::new(logistic as Written, AutoNormal::new());
         run.budget(BUDGET).public_records(1000).compute_limit(40_000.0)
     });
