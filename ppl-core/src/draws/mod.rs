@@ -17,4 +17,5 @@ pub mod summary;
 
 pub use log_density::{LogDensity, log_density};
 pub use predictive::Predictive;
+pub use replicate::Replicator;
 pub use simulate::{Values, simulate};

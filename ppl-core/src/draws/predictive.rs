@@ -264,7 +264,11 @@ impl<'m, M: Model + ?Sized> Predictive<'m, M> {
     }
 
     /// The records with the columns that the model was traced with.
-    fn arranged<'r>(&self, records: &'r Records, simulator: &Simulator) -> Result<Cow<'r, Records>> {
+    pub(super) fn arranged<'r>(
+        &self,
+        records: &'r Records,
+        simulator: &Simulator,
+    ) -> Result<Cow<'r, Records>> {
         match &self.schema {
             Some(schema) if schema != records.schema() => {
                 records.arranged(schema, simulator.columns()).map(Cow::Owned)
@@ -275,7 +279,7 @@ impl<'m, M: Model + ?Sized> Predictive<'m, M> {
 }
 
 /// Several runs, each alone, on as many threads as there are.
-fn side_by_side(
+pub(super) fn side_by_side(
     simulator: &Simulator,
     values: &Values,
     records: &Records,

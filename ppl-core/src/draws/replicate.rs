@@ -1,12 +1,15 @@
 //! Replicated data: records whose outcomes are drawn anew.
 
 use crate::base::{Error, Result};
-use crate::draws::predictive::Predictive;
+use crate::draws::predictive::{Predictive, side_by_side};
+use crate::draws::simulate::{Simulator, Values};
 use crate::model::context::Model;
 use crate::model::trace::SiteKind;
 use crate::op::{Graph, Input, Op};
 use crate::records::{Column, Records};
-use ndarray::{ArrayD, Axis};
+use ndarray::ArrayD;
+use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 
 impl<M: Model + ?Sized> Predictive<'_, M> {
@@ -64,26 +67,34 @@ impl<M: Model + ?Sized> Predictive<'_, M> {
     /// # Ok::<(), ppl_core::Error>(())
     /// ```
     pub fn replicate(&self, inputs: &Records) -> Result<Vec<Records>> {
+        self.replicator(inputs)?.of(&self.values, self.draws)
+    }
+
+    /// What [`replicate`](Self::replicate) draws from, traced once: for records at draws that are not known yet, without
+    /// the model.
+    ///
+    /// # Errors
+    /// As [`replicate`](Self::replicate).
+    pub fn replicator(&self, inputs: &Records) -> Result<Replicator> {
         let columns = self.observed_columns(inputs)?;
         let names: Vec<&str> = columns.iter().map(|(_, column)| column.as_str()).collect();
-        let predictive = Predictive {
+        let predicted = Predictive {
             model: self.model,
             values: self.values.clone(),
             draws: self.draws,
             key: self.key,
-            only: Some(columns.iter().map(|(site, _)| site.clone()).collect()),
+            only: None,
             schema: Some(Arc::clone(inputs.schema())),
         };
         // A prediction that reads an observed column is refused: it is not there.
-        let predicted = predictive.run(&inputs.without(&names))?;
-        let one = |draw: usize| {
-            columns.iter().try_fold(inputs.clone(), |records, (site, column)| {
-                let integers = inputs.schema().column_type(column)?.is_integer();
-                let values = predicted[site].index_axis(Axis(0), draw).to_owned();
-                records.with_column(column, drawn(values, integers))
-            })
-        };
-        (0..self.draws).map(one).collect()
+        let bare = inputs.without(&names);
+        let graph = Graph::new();
+        let trace = predicted.trace(&graph, &bare, true)?;
+        let simulator =
+            Simulator::of_sites(&trace, |site| columns.iter().any(|(name, _)| *name == site.name))?;
+        let bare = predicted.arranged(&bare, &simulator)?.into_owned();
+        let given = self.values.iter().map(|(name, draws)| (name.clone(), draws.shape()[1..].to_vec()));
+        Ok(Replicator { given: given.collect(), simulator, columns, inputs: inputs.clone(), bare })
     }
 
     /// The observed sites, and the columns that they observe.
@@ -110,6 +121,62 @@ impl<M: Model + ?Sized> Predictive<'_, M> {
             true => Err(Error::Values("the model observes nothing of its records".to_owned())),
             false => Ok(columns),
         }
+    }
+}
+
+/// Draws outcomes anew at draws of the values that it was made with; made by [`Predictive::replicator`].
+pub struct Replicator {
+    simulator: Simulator,
+    /// The observed sites, and the columns that they observe.
+    columns: Vec<(String, String)>,
+    inputs: Records,
+    /// The inputs without the observed columns, as the simulator reads them.
+    bare: Records,
+    /// The values that are given, and their shapes.
+    given: BTreeMap<String, Vec<usize>>,
+}
+
+impl Replicator {
+    /// The inputs with outcomes as the model expects them, once for each of these draws, whose arrays have a first axis that
+    /// counts them.
+    ///
+    /// # Errors
+    /// If these are not draws of the values that were given to the [`Predictive`] it is made of, in their shapes.
+    pub fn at(&self, draws: &Values) -> Result<Vec<Records>> {
+        let count = draws.values().next().and_then(|draws| draws.shape().first().copied()).unwrap_or(0);
+        let is_given = |(name, shape): (&String, &Vec<usize>)| {
+            let draws = draws.get(name).map_or(&[][..], |draws| draws.shape());
+            draws.first() == Some(&count) && draws[1..] == shape[..]
+        };
+        match draws.len() == self.given.len() && self.given.iter().all(is_given) {
+            true => self.of(draws, count),
+            false => {
+                let names: Vec<&str> = self.given.keys().map(String::as_str).collect();
+                let told = format!("equally many draws of [{}] in their shapes are needed", names.join(", "));
+                Err(Error::Values(told))
+            }
+        }
+    }
+
+    fn of(&self, draws: &Values, count: usize) -> Result<Vec<Records>> {
+        let all: Vec<usize> = (0..count).collect();
+        let drawn_values = side_by_side(&self.simulator, draws, &self.bare, &all)?;
+        let one = |outputs: Vec<Vec<f64>>| {
+            let predicted = self.simulator.named(outputs, &[], self.bare.len());
+            self.columns.iter().try_fold(self.inputs.clone(), |records, (site, column)| {
+                let integers = self.inputs.schema().column_type(column)?.is_integer();
+                records.with_column(column, drawn(predicted[site].clone(), integers))
+            })
+        };
+        drawn_values.into_iter().map(one).collect()
+    }
+}
+
+impl fmt::Debug for Replicator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Not the records.
+        let Self { columns, given, .. } = self;
+        f.debug_struct("Replicator").field("columns", columns).field("given", given).finish_non_exhaustive()
     }
 }
 
