@@ -125,3 +125,46 @@ fn an_interrupted_run_keeps_its_coordinates() {
         assert_eq!(other.noise_aware(), whole.noise_aware());
     }
 }
+
+/// A deviation of 0.8 beside ten coefficients, among them an intercept and indicators, of 1,000 records.
+fn with_indicators(seed: u64) -> Sensitive<Records> {
+    let z = normals(1_000, 11, seed);
+    let mut x = Array2::ones((1_000, 10));
+    for j in 1..10 {
+        let column = z.slice(s![.., j]).mapv(|z| if j % 2 == 1 { f64::from(u8::from(z > 0.84)) } else { z });
+        x.slice_mut(s![.., j]).assign(&column);
+    }
+    let weights = ndarray::arr1(&[0.5, -0.2, 0.8, -0.3, 0.8, -0.3, 0.8, -0.4, 0.9, -0.4]);
+    let y = x.dot(&weights) + 0.8 * &z.slice(s![.., 0]);
+    Sensitive::new(Records::from_columns([("x", Column::from(x)), ("y", Column::from(y))]).unwrap())
+}
+
+/// With ε = 1 coefficients are known so badly that residuals are longer than they should be, probes read a curvature of the
+/// deviation that is several times its own, and a part of the gradients is clipped: what the model expects of all is taken into account.
+///
+/// Of 30 sets of another generator the z against the posterior without privacy had the mean .77 and the root mean square 1.14. The mean of
+/// eight z of deviation 1 is within 4.9/√8 = 1.73, and their root mean square below √(44.0/8) = 2.35, at α = 1e-6.
+#[test]
+fn a_deviation_beside_coefficients_that_are_hardly_known_is_found() {
+    let model = |ctx: &mut Ctx<'_>| -> Result<()> {
+        let b = ctx.sample("b", Normal::new(0.0, 5.0).iid(10))?;
+        let sigma = ctx.sample("sigma", HalfNormal::new(5.0))?;
+        ctx.each_record(|ctx, record| {
+            ctx.observe("y", Normal::new(record.get("x")?.dot(b), sigma), record.get("y")?)
+        })
+    };
+    let z: Vec<f64> = (0..8)
+        .map(|seed| {
+            let budget = Budget { epsilon: 1.0, delta: 1e-5, relation: Relation::AddRemove };
+            let vi = DpVi::new(model, AutoNormal::new()).budget(budget).seed(Seed::for_tests(seed));
+            let fit = vi.fit(&with_indicators(seed)).unwrap();
+            let (mean, sd) =
+                (fit.posterior().mean("sigma").unwrap()[[]], fit.posterior().sd("sigma").unwrap()[[]]);
+            assert!(sd < 0.6, "{sd}");
+            (mean - 0.8) / sd
+        })
+        .collect();
+    let mean = z.iter().sum::<f64>() / 8.0;
+    let square = z.iter().map(|z| z * z).sum::<f64>() / 8.0;
+    assert!(mean.abs() < 1.73 && square.sqrt() < 2.35, "{z:?}");
+}

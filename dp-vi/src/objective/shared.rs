@@ -94,6 +94,11 @@ impl Shared {
         }
     }
 
+    /// Unconstrained values of all sites, one draw after the other.
+    pub(crate) fn drawn_values(&self) -> &[f64] {
+        &self.drawn.values
+    }
+
     /// The draws of a step.
     pub(crate) fn draws(&self) -> DrawScheme {
         self.drawn.draws

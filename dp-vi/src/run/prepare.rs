@@ -2,6 +2,7 @@
 
 use super::checkpoint::described;
 use super::dp_vi::{AnyModel, Chosen, DpVi};
+use super::rough_fit::Octaves;
 use crate::cost::charges::Charges;
 use crate::cost::pricing::sampling_rate;
 use crate::error::{Error, Result};
@@ -46,6 +47,9 @@ pub(super) struct Prepared<'r, 'm, G, S> {
     pub(super) records: &'r Sensitive<Records>,
     /// Where latent values start.
     pub(super) initial: BTreeMap<String, ArrayD<f64>>,
+    /// What was released of the columns' octaves, and records that are made up from it.
+    pub(super) octaves: Option<Octaves>,
+    pub(super) made_up: Option<Records>,
     pub(super) estimator: Estimator,
     pub(super) steps: Steps<'r, S>,
     pub(super) curvature: Option<CurvatureRelease>,
@@ -175,6 +179,8 @@ impl<'m, G: Guide, S: Subsampling> DpVi<AnyModel<'m>, G, S> {
             charges,
             records,
             initial,
+            octaves: None,
+            made_up: None,
             estimator,
             steps,
             curvature,

@@ -14,12 +14,13 @@ use crate::objective::programs::Objective;
 use crate::objective::traced::Traced;
 use crate::optimiser::{NoiseLimited, SavedState, StepScale, TailAverage};
 use crate::outcome::convergence::converge;
+use crate::outcome::correction::excess::{Excess, values};
 use crate::outcome::correction::hierarchy::{Hierarchy, Place};
 use crate::outcome::correction::probes::{ElementPrior, Probes};
 use crate::outcome::correction::tail::GradientTail;
 use crate::outcome::progress::Callback;
 use crate::plan::privacy_plan::PrivacyPlan;
-use crate::run::rough_fit::coordinates;
+use crate::run::rough_fit::{Octaves, coordinates, made_up};
 use crate::summaries::{CountRelease, OctaveRelease};
 use crate::wall::bound::clip::Clipping;
 use crate::wall::bound::quantile::{Quantile, Suited};
@@ -28,7 +29,7 @@ use crate::wall::start::{PaidChoices, PriorStart};
 use crate::wall::steps::Steps;
 use dp_accountant::{Receipt, Relation};
 use dp_sampler::{GaussianNoise, Purpose, Seed, Subsampler};
-use ppl_core::{Constraint, Graph, Model, Schema, SiteKind};
+use ppl_core::{Constraint, Graph, Model, Predictive, Schema, SiteKind};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -68,6 +69,12 @@ impl<'r, G: Guide, S: Subsampler> Prepared<'r, '_, G, S> {
             )?,
             false => None,
         };
+        let excess = self.excess();
+        let mut octaves = Vec::new();
+        match &self.octaves {
+            Some(released) => released.save(&mut octaves),
+            None => octaves.push(0.0),
+        }
         let Self {
             guide,
             plan,
@@ -99,9 +106,9 @@ impl<'r, G: Guide, S: Subsampler> Prepared<'r, '_, G, S> {
             correction(
                 &plan,
                 self.settings.noise_limited,
-                estimator.latent_elements(),
+                (estimator.latent_elements(), estimator.shared.drawn_values().len()),
                 (curvature, early),
-                (prior, probes, hierarchy),
+                (prior, probes, hierarchy, excess),
             )
         });
         let (parameters, convergence) = found.unzip();
@@ -126,6 +133,7 @@ impl<'r, G: Guide, S: Subsampler> Prepared<'r, '_, G, S> {
             report,
             done,
             centre: None,
+            octaves,
             noise: vec![0.0; estimator.shared.noise_elements],
             released: vec![0.0; steps.dimension()],
             update: vec![0.0; parameters.len()],
@@ -208,8 +216,12 @@ impl<'r, G: Guide, S: Subsampler> Prepared<'r, '_, G, S> {
         let release = OctaveRelease::new(budget.relation, planned.numbers, planned.noise_multiplier)?;
         let histograms = release.release(self.records, &columns, receipt, seed)?;
         // From here on everything is public.
-        let released = (histograms.as_slice(), release.deviation(), number);
-        match coordinates(&self.model, schema, &self.initial, &columns, released).unwrap_or(None) {
+        let released = Octaves { histograms, deviation: release.deviation(), number };
+        let made_up = made_up(&self.model, schema, &columns, &released).unwrap_or(None);
+        self.octaves = Some(released);
+        self.made_up.clone_from(&made_up);
+        let Some(made_up) = made_up else { return Ok(()) };
+        match coordinates(&self.model, &self.initial, made_up).unwrap_or(None) {
             // What was paid for is not lost where the programs cannot be made in them: the run is made without.
             Some(found) => self.rebuild(Arc::new(found), seed).or(Ok(())),
             None => Ok(()),
@@ -219,13 +231,35 @@ impl<'r, G: Guide, S: Subsampler> Prepared<'r, '_, G, S> {
     /// The same with the coordinates of a checkpoint.
     fn restore_coordinates(&mut self, saved: &[f64], seed: &Seed) -> Result<()> {
         let mut state = SavedState::new(saved);
-        if self.plan.octaves.is_none() || state.take(1)?[0] == 0.0 {
-            return Ok(());
+        let Some(planned) = self.plan.octaves else { return Ok(()) };
+        if state.take(1)?[0] != 0.0 {
+            let sites = self.estimator.shared.sites.iter().zip(self.estimator.ranges());
+            let touched = sites.filter(|(_, range)| range.is_some());
+            let sites: Vec<_> = touched.map(|(site, _)| (site.name.clone(), site.elements())).collect();
+            self.rebuild(Arc::new(Coordinates::restored(&sites, &mut state)?), seed)?;
         }
-        let sites = self.estimator.shared.sites.iter().zip(self.estimator.ranges());
-        let touched = sites.filter(|(_, range)| range.is_some());
-        let sites: Vec<_> = touched.map(|(site, _)| (site.name.clone(), site.elements())).collect();
-        self.rebuild(Arc::new(Coordinates::restored(&sites, &mut state)?), seed)
+        let schema = self.records.schema();
+        let graph = Graph::new();
+        let columns = Traced::new(&self.model, &graph, schema)?.columns()?;
+        self.octaves = Octaves::restored(planned.numbers, &mut state)?;
+        if let Some(released) = &self.octaves {
+            self.made_up = made_up(&self.model, schema, &columns, released).unwrap_or(None);
+        }
+        Ok(())
+    }
+
+    /// What finds out what the linear model leaves out, where gradients are clipped and probed, and inputs can be made up.
+    fn excess(&self) -> Option<Excess> {
+        let (octaves, made_up) = self.octaves.as_ref().zip(self.made_up.as_ref())?;
+        let shared = &self.estimator.shared;
+        let follows = matches!(self.plan.clipping, Clipping::Quantile(_) | Clipping::Adaptive);
+        if !follows || self.plan.probes == 0 || !shared.record_noise.is_empty() {
+            return None;
+        }
+        let zeros: Vec<Vec<f64>> = shared.sites.iter().map(|site| vec![0.0; site.elements()]).collect();
+        let values = values(&shared.sites, &zeros)?;
+        let replicator = Predictive::posterior(&self.model, values).ok()?.replicator(made_up).ok()?;
+        Some(Excess::new(replicator, octaves.records()))
     }
 
     /// The programs from where the run is to start, for records that have been checked already.
@@ -327,9 +361,9 @@ fn hierarchy(
 fn correction(
     plan: &PrivacyPlan,
     noise_limited: bool,
-    elements: usize,
+    (elements, drawn): (usize, usize),
     (curvature, early_release): (Paid, Paid),
-    (prior, probes, hierarchy): (PriorCurvature, Option<Probes>, Option<Hierarchy>),
+    (prior, probes, hierarchy, excess): (PriorCurvature, Option<Probes>, Option<Hierarchy>, Option<Excess>),
 ) -> CorrectionState {
     let share = match (noise_limited, plan.probes) {
         // They go straight on from the first.
@@ -349,7 +383,7 @@ fn correction(
     );
     let tail = match plan.probes {
         0 => tail,
-        probes => tail.with_probes(plan.steps - probes),
+        probes => tail.with_probes((plan.steps - probes, plan.steps), drawn),
     };
     let early = plan.curvature.and_then(|planned| {
         let early = planned.early?;
@@ -367,6 +401,7 @@ fn correction(
         prior,
         probes,
         hierarchy,
+        excess,
     }
 }
 

@@ -8,6 +8,7 @@ use crate::objective::prior::{PriorCurvature, SiteAt};
 use crate::objective::shared::Shared;
 use crate::optimiser::{SavedState, StepIndex, TailAverage};
 use crate::outcome::convergence::Convergence;
+use crate::outcome::correction::excess::Excess;
 use crate::outcome::correction::hessian::Hessian;
 use crate::outcome::correction::hierarchy::Hierarchy;
 use crate::outcome::correction::noise_aware::{Evidence, NoiseAware};
@@ -29,7 +30,8 @@ use crate::wall::sensitive::Sensitive;
 use crate::wall::steps::Steps;
 use dp_accountant::{Certified, Purse, Receipt};
 use dp_sampler::{GaussianNoise, NoiseSource, Seed, Subsampler};
-use ppl_core::{Records, SiteKind, Unconstrained};
+use nalgebra::DMatrix;
+use ppl_core::{RecordGradient, Records, SiteKind, Unconstrained};
 use std::ops::Range;
 use std::path::Path;
 
@@ -53,6 +55,8 @@ pub struct Training<'r, G, S> {
     pub(super) done: u64,
     /// Where probes are, once they have begun.
     pub(super) centre: Option<Vec<f64>>,
+    /// What was released of the columns' octaves, as a checkpoint has it.
+    pub(super) octaves: Vec<f64>,
     pub(super) parameters: Vec<f64>,
     pub(super) noise: Vec<f64>,
     pub(super) released: Vec<f64>,
@@ -103,6 +107,8 @@ pub(super) struct CorrectionState {
     pub(super) probes: Option<Probes>,
     /// Where records do not touch all latent values.
     pub(super) hierarchy: Option<Hierarchy>,
+    /// Where what the linear model leaves out can be simulated.
+    pub(super) excess: Option<Excess>,
 }
 
 impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
@@ -142,10 +148,13 @@ impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
         }
         self.draws.fill(self.done, &mut self.noise);
         self.estimator.draw(&self.parameters, &self.noise, self.gradient.program_mut());
+        // It moves with the release.
+        let norm = self.gradient.clip_norm();
         self.gradient.make(self.done, &mut self.released)?;
         if let Some(CorrectionState { tail, probes, .. }) = &mut self.correction {
             let noise = self.gradient.noise_added();
-            tail.take(self.done, &self.estimator, &self.released, noise);
+            let norm = norm.unwrap_or(f64::INFINITY);
+            tail.take(self.done, &self.estimator, &self.released, (norm, noise));
             // The second half of the steps before them says how far probes go at first.
             if let (Some(probes), Some(latent)) = (probes, self.estimator.latent())
                 && 2 * self.done >= probes.first()
@@ -194,9 +203,10 @@ impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
         if let Some(CorrectionState { tail, probes: Some(probes), .. }) = &mut self.correction {
             let away = probes.displacement(self.done);
             self.estimator.place(&centre, away, self.gradient.program_mut());
+            let norm = self.gradient.clip_norm().unwrap_or(f64::INFINITY);
             self.gradient.make(self.done, &mut self.released)?;
             let noise = self.gradient.noise_added();
-            tail.take(self.done, &self.estimator, &self.released, noise);
+            tail.take(self.done, &self.estimator, &self.released, (norm, noise));
             if let Some(latent) = self.estimator.latent() {
                 probes.take(noise * noise, |away, half| {
                     latent.halves(&self.estimator.shared, &self.released, away, half);
@@ -278,6 +288,7 @@ impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
             }
             None => numbers.push(0.0),
         }
+        numbers.extend(&self.octaves);
         numbers.extend(&self.parameters);
         self.average.save(&mut numbers);
         self.optimiser.get().save(&mut numbers);
@@ -320,6 +331,7 @@ impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
                     .map_or(0, |located| located.coordinates.centre().len());
                 state.take(n + n * n)?;
             }
+            state.take(self.octaves.len())?;
             state.copy_to(&mut self.parameters)?;
             self.average.restore(&mut state)?;
             self.optimiser.get_mut().restore(&mut state)?;
@@ -424,7 +436,8 @@ impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
         let noise_aware = self.correction.take().and_then(|correction| {
             let bound = self.gradient.quantile();
             let locations = locations(shared, &self.guide, &found);
-            correct(&self.estimator, &locations, correction, (sampling, bound))
+            let program = self.gradient.program_mut();
+            correct((&self.estimator, program), &locations, correction, (sampling, bound))
         });
         let (noise_aware, arrived) = noise_aware.map_or((None, true), |(found, arrived)| (found, arrived));
         let laplace = self
@@ -490,16 +503,45 @@ fn of_values(shared: &Shared, guide: &dyn Guide, parameters: &[f64]) -> (Vec<Opt
 /// Infers the frontier's values from all that has been released, where something follows, and says whether the
 /// run had arrived as far as can be told.
 fn correct(
-    estimator: &Estimator,
+    (estimator, program): (&Estimator, &mut RecordGradient<f64>),
     locations: &[Vec<f64>],
-    CorrectionState { tail, curvature, early, law, trace, mut prior, probes, hierarchy, .. }: CorrectionState,
+    CorrectionState {
+        tail, curvature, early, law, trace, mut prior, probes, hierarchy, excess, ..
+    }: CorrectionState,
     (sampling, bound): (f64, Option<f64>),
 ) -> Option<(Option<NoiseAware>, bool)> {
     if curvature.is_none() && !trace && probes.is_none() {
         return None;
     }
-    let TailMeans { steps, values, gradients, noise_variance, straight } = tail.means()?;
     let sites: Vec<_> = estimator.shared.sites.iter().zip(locations).zip(estimator.ranges()).collect();
+    // Unconstrained values of all sites, given those of the frontier in the run's coordinates.
+    let completed = |found: &[f64]| {
+        let touched = match &estimator.shared.located {
+            Some(located) => located.coordinates.values(found),
+            None => found.to_vec(),
+        };
+        let of = |((_, location), range): &((_, &Vec<f64>), Option<Range<usize>>)| {
+            range.clone().map_or_else(|| (*location).clone(), |range| touched[range].to_vec())
+        };
+        sites.iter().map(of).collect::<Vec<_>>()
+    };
+    let imitation = excess.as_ref().zip(probes.as_ref()).and_then(|(excess, probes)| {
+        let searched = tail.searched()?.snapshots?;
+        let shortening = |curvature: &DMatrix<f64>| probes.shortening(curvature);
+        excess.at((estimator, &mut *program), &searched, shortening, &completed)
+    });
+    let mut means = tail.means()?;
+    if means.probed
+        && let Some(imitation) = &imitation
+    {
+        let searched = tail.searched()?;
+        let both = searched.snapshots.as_ref().zip(tail.probed());
+        let apart = both.and_then(|both| imitation.difference((estimator, &mut *program), both));
+        if apart.is_none_or(|apart| apart > means.noise_variance.sqrt()) {
+            means = searched;
+        }
+    }
+    let TailMeans { steps, values, gradients, noise_variance, straight, snapshots, .. } = means;
     // Touched sites where gradients were taken, the others where the guide has them.
     let mut prior_at = |values: &[f64]| {
         let at = sites.iter().map(|((site, location), frontier)| {
@@ -542,16 +584,27 @@ fn correct(
         };
         (matrix, scores, planned.shape, deviation)
     });
+    let shares = imitation.as_ref().zip(probes.as_ref()).and_then(|(imitation, probes)| {
+        imitation.shares((estimator, &mut *program), tail.probed()?, probes.axes())
+    });
+    let shares = shares.unwrap_or_else(|| vec![1.0; values.len()]);
     let infer = |evidence: &Evidence<'_>| match (tail.trace(), &curvature, &probes) {
         (_, Some((matrix, scores, shape, deviation)), _) => {
             let (path, scores, shape, deviation) = (path.as_ref(), *scores, *shape, *deviation);
             let released = ReleasedCurvature { matrix, scores, shape, deviation, path, straight };
             unknown_curvature::posterior(touched.clone(), evidence, &released)
         }
-        (_, None, Some(probes)) => probes.posterior(touched.clone(), evidence),
+        (_, None, Some(probes)) => probes.posterior(touched.clone(), evidence, &shares),
         (Some(sums), ..) if trace => sums.posterior(&touched, evidence),
         _ => None,
     };
+    let with = |gradients: &[f64]| infer(&Evidence { gradients, ..evidence });
+    let restored = imitation.zip(snapshots).and_then(|(imitation, snapshots)| {
+        imitation.posterior((estimator, program), (&gradients, noise_variance, &snapshots), with)
+    });
+    let (restored, gradients) =
+        restored.map_or((None, gradients.clone()), |(found, gradients)| (Some(found), gradients));
+    let evidence = Evidence { gradients: &gradients, ..evidence };
     let joint = hierarchy.and_then(|hierarchy| {
         let (slope, wide) = hierarchy.wide_prior(&values);
         let evidence = Evidence { prior_gradient: &slope, prior_curvature: &wide, ..evidence };
@@ -560,7 +613,7 @@ fn correct(
         let others: Vec<f64> = others.flat_map(|((_, location), _)| location.iter().copied()).collect();
         hierarchy.posterior(&names, infer(&evidence)?, &evidence, &others, &mut prior)
     });
-    let found = joint.or_else(|| infer(&evidence));
+    let found = joint.or(restored).or_else(|| infer(&evidence));
     let found = match &estimator.shared.located {
         Some(located) => found.map(|found| found.of_values(&located.coordinates, &prior_curvature)),
         None => found,

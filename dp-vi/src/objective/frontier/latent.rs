@@ -69,6 +69,26 @@ impl Latent {
         }
     }
 
+    /// The frontier's values among unconstrained ones of all sites, those of one draw.
+    pub(crate) fn frontier_of(&self, drawn: &[f64]) -> Vec<f64> {
+        let mut values = vec![0.0; self.elements];
+        for place in &self.places {
+            if let Some(frontier) = &place.frontier {
+                values[frontier.clone()].copy_from_slice(&drawn[place.range.clone()]);
+            }
+        }
+        values
+    }
+
+    /// Puts values of the frontier into unconstrained values of all sites, those of one draw.
+    pub(crate) fn put(&self, values: &[f64], drawn: &mut [f64]) {
+        for place in &self.places {
+            if let Some(frontier) = &place.frontier {
+                drawn[place.range.clone()].copy_from_slice(&values[frontier.clone()]);
+            }
+        }
+    }
+
     /// Half of the difference of a pair: of the frontier's values, and of the released gradients there.
     pub(crate) fn halves(
         &self,

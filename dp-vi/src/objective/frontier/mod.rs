@@ -4,7 +4,7 @@
 pub(crate) mod latent;
 pub(crate) mod parameters;
 
-use super::shared::Shared;
+use super::shared::{Drawn, Shared};
 use latent::Latent;
 use parameters::Parameters;
 use ppl_core::RecordGradient;
@@ -66,6 +66,12 @@ impl Estimator {
             }
         }
         latent.feed(&shared.drawn, program);
+    }
+
+    /// Hands the records' program unconstrained values of all sites, one draw after the other, instead of draws.
+    pub(crate) fn feed(&self, values: &[f64], program: &mut RecordGradient<f64>) {
+        let drawn = Drawn { draws: self.shared.draws(), values: values.to_vec() };
+        self.latent().into_iter().for_each(|latent| latent.feed(&drawn, program));
     }
 
     /// The gradient of the bound with respect to the guide's parameters, given what was released at the draws

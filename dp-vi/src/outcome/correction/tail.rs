@@ -3,6 +3,7 @@
 use crate::error::Result;
 use crate::objective::frontier::Estimator;
 use crate::optimiser::SavedState;
+use crate::outcome::correction::excess::Snapshots;
 use crate::outcome::correction::trace_regression::TraceSums;
 
 /// By how much values and noisy gradients differ between the last and the first third of a run.
@@ -50,17 +51,23 @@ struct Stretch {
     gradients: Vec<f64>,
     /// Sum of the steps' noise variances.
     variance: f64,
+    /// Where some of the gradients were taken, where that is kept.
+    snapshots: Option<Snapshots>,
 }
 
 impl Stretch {
     fn new(elements: usize, steps: std::ops::Range<u64>) -> Self {
         let zeros = vec![0.0; elements];
-        Self { steps, taken: 0, values: zeros.clone(), gradients: zeros, variance: 0.0 }
+        let (values, gradients) = (zeros.clone(), zeros);
+        Self { steps, taken: 0, values, gradients, variance: 0.0, snapshots: None }
     }
 
     /// Takes a step that belongs to it.
-    fn take(&mut self, step: u64, estimator: &Estimator, released: &[f64], noise: f64) {
+    fn take(&mut self, step: u64, estimator: &Estimator, released: &[f64], (norm, noise): (f64, f64)) {
         let Some(latent) = estimator.latent().filter(|_| self.steps.contains(&step)) else { return };
+        if let Some(snapshots) = &mut self.snapshots {
+            snapshots.take(self.taken, norm, estimator.shared.drawn_values());
+        }
         latent.add_to_means(&estimator.shared, released, &mut self.values, &mut self.gradients);
         self.variance += noise * noise;
         self.taken += 1;
@@ -84,6 +91,11 @@ impl Stretch {
             values: both(&self.values, &other.values),
             gradients: both(&self.gradients, &other.gradients),
             variance: self.variance + other.variance,
+            snapshots: self
+                .snapshots
+                .as_ref()
+                .zip(other.snapshots.as_ref())
+                .map(|(one, other)| one.and(other)),
         }
     }
 
@@ -92,13 +104,20 @@ impl Stretch {
         state.extend([self.taken as f64, self.variance]);
         state.extend(&self.values);
         state.extend(&self.gradients);
+        if let Some(snapshots) = &self.snapshots {
+            snapshots.save(state);
+        }
     }
 
     fn restore(&mut self, state: &mut SavedState<'_>) -> Result<()> {
         let head = state.take(2)?;
         (self.taken, self.variance) = (head[0] as u64, head[1]);
         state.copy_to(&mut self.values)?;
-        state.copy_to(&mut self.gradients)
+        state.copy_to(&mut self.gradients)?;
+        if let Some(snapshots) = &mut self.snapshots {
+            snapshots.restore(state)?;
+        }
+        Ok(())
     }
 }
 
@@ -119,6 +138,10 @@ pub(crate) struct TailMeans {
     /// Whether they are all steps of the run, because a changing curvature makes next to no error along the
     /// whole way.
     pub(crate) straight: bool,
+    /// Whether probes are among them.
+    pub(crate) probed: bool,
+    /// Where some of their gradients were taken, in runs with probes.
+    pub(crate) snapshots: Option<Snapshots>,
 }
 
 impl TailMeans {
@@ -129,6 +152,8 @@ impl TailMeans {
             gradients: stretch.mean(&stretch.gradients),
             noise_variance: stretch.noise_variance(),
             straight: false,
+            probed: false,
+            snapshots: stretch.snapshots.clone(),
         }
     }
 }
@@ -181,21 +206,31 @@ impl GradientTail {
         }
     }
 
-    /// The same of a run whose steps are probes from this one on.
-    pub(crate) fn with_probes(mut self, first: u64) -> Self {
-        self.probes = Some(Stretch::new(self.tail.values.len(), first..u64::MAX));
+    /// The same of a run whose steps are probes from this one to the last, with so many values of all sites and draws.
+    pub(crate) fn with_probes(mut self, (first, steps): (u64, u64), drawn: usize) -> Self {
+        let mut probes = Stretch::new(self.tail.values.len(), first..u64::MAX);
+        probes.snapshots = Some(Snapshots::new(steps.saturating_sub(first), drawn));
+        self.probes = Some(probes);
         self.tail.steps.end = first;
+        let before = first.saturating_sub(self.tail.steps.start);
+        self.tail.snapshots = Some(Snapshots::new(before, drawn));
         self
     }
 
-    /// Takes a step (counted from 0). The noise in an element of the mean gradient over a mirrored pair,
-    /// `(S₊ + S₋)/(√2 q)`, has the standard deviation of an element of the release.
-    pub(crate) fn take(&mut self, step: u64, estimator: &Estimator, released: &[f64], noise: f64) {
+    /// Takes a step (counted from 0), whose gradients were clipped to this norm. The noise in an element of the mean gradient
+    /// over a mirrored pair, `(S₊ + S₋)/(√2 q)`, has the standard deviation of an element of the release.
+    pub(crate) fn take(
+        &mut self,
+        step: u64,
+        estimator: &Estimator,
+        released: &[f64],
+        (norm, noise): (f64, f64),
+    ) {
         let Some(latent) = estimator.latent() else { return };
         let Self { tail, before, thirds, trace, probes } = self;
         let in_tail = tail.steps.contains(&step);
         for stretch in thirds.iter_mut().flatten().chain(before).chain(probes).chain([tail]) {
-            stretch.take(step, estimator, released, noise);
+            stretch.take(step, estimator, released, (norm, noise));
         }
         let shared = &estimator.shared;
         if let Some((sums, values, gradients)) = trace.as_mut().filter(|_| in_tail) {
@@ -205,6 +240,11 @@ impl GradientTail {
                 sums.take(values, gradients, deviation * deviation);
             }
         }
+    }
+
+    /// Where some of the probes took their gradients.
+    pub(crate) fn probed(&self) -> Option<&Snapshots> {
+        self.probes.as_ref()?.snapshots.as_ref()
     }
 
     /// The path, if it was kept and has an end.
@@ -265,7 +305,8 @@ impl GradientTail {
         let tail = self.searched()?;
         if let Some(probes) = self.probes.as_ref().filter(|probes| probes.taken > 0) {
             let both = agree(&tail, &TailMeans::new(probes));
-            return Some(if both { TailMeans::new(&self.tail.and(probes)) } else { tail });
+            let with_probes = || TailMeans { probed: true, ..TailMeans::new(&self.tail.and(probes)) };
+            return Some(if both { with_probes() } else { tail });
         }
         let Some(before) = self.before.as_ref().filter(|before| before.taken > 0) else { return Some(tail) };
         let whole = self.tail.and(before);
@@ -320,7 +361,7 @@ mod tests {
     /// A tail of 50 steps and 50 probes with noise of 3, whose mean gradients of this many elements differ by this
     /// much in the first.
     fn probed(n: usize, by: f64) -> TailMeans {
-        let mut tail = GradientTail::new(n, (100, 1.0), false, false, false).with_probes(50);
+        let mut tail = GradientTail::new(n, (100, 1.0), false, false, false).with_probes((50, 100), 0);
         let probes = tail.probes.as_mut().unwrap();
         for (stretch, first) in [(&mut tail.tail, 0.0), (probes, by)] {
             stretch.taken = 50;

@@ -327,7 +327,26 @@ impl Probes {
         })
     }
 
-    /// The posterior, with all curvatures that the probes leave possible.
+    /// Along which directions displacements and differences are read, orthonormal columns.
+    pub(crate) fn axes(&self) -> &DMatrix<f64> {
+        &self.axes
+    }
+
+    /// Makes displacements so much shorter that with this curvature they change a likelihood by no more than they do by the
+    /// largest curvature that is possible by what was read along each axis.
+    pub(crate) fn shortening(&self, curvature: &DMatrix<f64>) -> DMatrix<f64> {
+        let read = self.own.reading();
+        let factor = |k: usize| {
+            let axis = self.axes.column(k);
+            let (own, error) = read.own(k);
+            ((own.max(0.0) + SEEN * error) / axis.dot(&(curvature * axis)).max(0.0)).sqrt().min(1.0)
+        };
+        let factors = DVector::from_fn(self.prior.len(), |k, _| factor(k));
+        &self.axes * DMatrix::from_diagonal(&factors) * self.axes.transpose()
+    }
+
+    /// The posterior, with all curvatures that the probes leave possible. `shares` say of each axis how much of what is read
+    /// along it is curvature where the run has come; all else is of its surroundings, or taken by clipping.
     ///
     /// Errors of the curvature differ from element to element. In coordinates `x_j = (u_j − t̄_j)/a_j`, `a_j⁴
     /// = P_j · s²`, those on the diagonal have the variance `s²` and the others at most half of it, `P` being
@@ -336,13 +355,18 @@ impl Probes {
     /// ```text
     /// a_j² a_k²/(P_j + P_k) = s² √(P_j P_k)/(P_j + P_k) ≤ s²/2
     /// ```
-    pub(crate) fn posterior(&self, sites: Vec<String>, evidence: &Evidence<'_>) -> Option<NoiseAware> {
+    pub(crate) fn posterior(
+        &self,
+        sites: Vec<String>,
+        evidence: &Evidence<'_>,
+        shares: &[f64],
+    ) -> Option<NoiseAware> {
         let n = self.prior.len();
-        if n == 0 {
+        if n == 0 || shares.len() != n {
             return None;
         }
         let axes = &self.axes;
-        let Reading { matrix, variances } = self.own.reading();
+        let Reading { matrix, variances } = self.own.reading().times(shares);
         let precisions: Vec<f64> = variances.diagonal().iter().map(|variance| variance.recip()).collect();
         if !precisions.iter().all(|p| *p > 0.0 && p.is_finite()) {
             return None;

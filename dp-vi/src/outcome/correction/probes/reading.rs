@@ -79,6 +79,16 @@ pub(super) struct Reading {
 }
 
 impl Reading {
+    /// With the elements on the diagonal times these shares, and the others times their geometric means, errors likewise.
+    pub(super) fn times(&self, shares: &[f64]) -> Self {
+        let share = |j: usize, k: usize| shares[j] * shares[k];
+        let n = shares.len();
+        Self {
+            matrix: DMatrix::from_fn(n, n, |j, k| self.matrix[(j, k)] * share(j, k).sqrt()),
+            variances: DMatrix::from_fn(n, n, |j, k| self.variances[(j, k)] * share(j, k)),
+        }
+    }
+
     /// Along other axes, orthonormal columns.
     pub(super) fn along(&self, axes: &DMatrix<f64>) -> Self {
         let variance = |j: usize, k: usize| variance_along(&self.variances, axes, (j, k));

@@ -137,9 +137,11 @@ impl Problem {
             gradients: mean.as_slice().to_vec(),
             noise_variance: evidence.noise_variance,
             straight: false,
+            probed: false,
+            snapshots: None,
         };
         let arrived = probes.has_arrived(&searched, sampling, (pull.as_slice(), prior.as_slice()));
-        (truth, probes.posterior(Vec::new(), &evidence), arrived)
+        (truth, probes.posterior(Vec::new(), &evidence, &vec![1.0; n]), arrived)
     }
 }
 
