@@ -108,7 +108,8 @@ fn told<S: Subsampling>(run: &dyn Fn() -> DpVi<Written, AutoNormal, S>, count: u
     lines.join("\n")
 }
 
-/// By the sampler alone all neighbours are compared; with other settings, which have no tables, none and one, and the most.
+/// By the sampler alone all neighbours are compared; with other settings, which have no tables, none and one, and the
+/// most.
 fn same<S: Subsampling>(what: &str, all: bool, run: impl Fn() -> DpVi<Written, AutoNormal, S>) {
     let neighbours = NEIGHBOURS.into_iter().enumerate();
     for (_, (fewer, more)) in neighbours.filter(|(k, _)| all || [0, NEIGHBOURS.len() - 1].contains(k)) {

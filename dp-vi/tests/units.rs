@@ -139,11 +139,13 @@ fn with_indicators(seed: u64) -> Sensitive<Records> {
     Sensitive::new(Records::from_columns([("x", Column::from(x)), ("y", Column::from(y))]).unwrap())
 }
 
-/// With ε = 1 coefficients are known so badly that residuals are longer than they should be, probes read a curvature of the
-/// deviation that is several times its own, and a part of the gradients is clipped: what the model expects of all is taken into account.
+/// With ε = 1 coefficients are known so badly that residuals are longer than they should be, probes read a curvature
+/// of the deviation that is several times its own, and a part of the gradients is clipped: what the model expects of
+/// all is taken into account.
 ///
-/// Of 30 sets of another generator the z against the posterior without privacy had the mean .77 and the root mean square 1.14. The mean of
-/// eight z of deviation 1 is within 4.9/√8 = 1.73, and their root mean square below √(44.0/8) = 2.35, at α = 1e-6.
+/// Of 30 sets of another generator the z against the posterior without privacy had the mean .77 and the root mean
+/// square 1.14. The mean of eight z of deviation 1 is within 4.9/√8 = 1.73, and their root mean square below
+/// √(44.0/8) = 2.35, at α = 1e-6.
 #[test]
 fn a_deviation_beside_coefficients_that_are_hardly_known_is_found() {
     let model = |ctx: &mut Ctx<'_>| -> Result<()> {

@@ -76,16 +76,17 @@ pub enum Correction {
     /// included, and along the eigenvectors of the curvature as soon as they show. What they leave open of
     /// the curvature is integrated over, and a value of which the releases say nothing keeps its prior.
     ///
-    /// The posterior is then a normal in the unconstrained values, whatever the guide was. It takes the
-    /// likelihood to be nearly quadratic over that distance. What is not, and what clipping takes, is left out of it by as much
-    /// as the model expects: mean gradients and what the pairs read are simulated on records whose inputs are made
-    /// up, in the octaves that a [rough fit](crate::DpVi::rough_fit) has released, and whose outcomes are drawn by the model. Without it
-    /// the deviation of a regression's residuals came out too small where gradients are clipped, too large where coefficients are hardly
-    /// known, and far too certain. It needs observed columns as they stand
-    /// ([`Predictive::replicate`](ppl_core::Predictive::replicate)), and octaves that show: of 300 records with four numbers at
-    /// ε = 1 they do not, and a deviation was found a tenth too small, 1.9 of its stated deviations. Outcomes with longer tails
-    /// than the model's lose more by clipping: of 1,000 records with Student's t of 5 degrees of freedom, fitted as normal ones
-    /// at ε = 1, the deviation was found 6 % too small, 1.5 of its stated deviations.
+    /// The posterior is then a normal in the unconstrained values, whatever the guide was. It takes the likelihood to
+    /// be nearly quadratic over that distance. What is not, and what clipping takes, is left out of it by as much as
+    /// the model expects: mean gradients and what the pairs read are simulated on records whose inputs are made up,
+    /// in the octaves that a [rough fit](crate::DpVi::rough_fit) has released, and whose outcomes are drawn by the
+    /// model. Without it the deviation of a regression's residuals came out too small where gradients are clipped,
+    /// too large where coefficients are hardly known, and far too certain. It needs observed columns as they stand
+    /// ([`Predictive::replicate`](ppl_core::Predictive::replicate)), and octaves that show: of 300 records with four
+    /// numbers at ε = 1 they do not, and a deviation was found a tenth too small, 1.9 of its stated deviations.
+    /// Outcomes with longer tails than the model's lose more by clipping: of 1,000 records with Student's t of 5
+    /// degrees of freedom, fitted as normal ones at ε = 1, the deviation was found 6 % too small, 1.5 of its stated
+    /// deviations.
     ///
     /// The run is also taken to have arrived:
     /// [`PrivacyReport::intervals`](crate::PrivacyReport::intervals) says where the mean gradient shows that it

@@ -20,26 +20,27 @@ use dp_sampler::{Purpose, Seed};
 use nalgebra::{DMatrix, DVector};
 use ndarray::{ArrayD, IxDyn};
 use ppl_core::records::ColumnType;
-use ppl_core::{Column, Graph, Model, Records, Schema, SiteKind};
+use ppl_core::{Column, Graph, Model, Predictive, Records, Schema, SiteKind};
 use std::collections::BTreeMap;
 
 /// Records that are made up: enough for means and spreads to within a tenth, with numbers that are spread
 /// evenly.
 const MADE_UP: usize = 256;
 
-/// Standard deviations of the noise that a count must have to be one, next to bins that are certain. Of a handful of bins
-/// without a record one has as many in one of some thousand releases, and then numbers are taken to be a few times as large as they are.
+/// Standard deviations of the noise that a count must have to be one, next to bins that are certain. Of a handful of
+/// bins without a record one has as many in one of some thousand releases, and then numbers are taken to be a few
+/// times as large as they are.
 const COUNTS: f64 = 4.0;
 
-/// The same for a count that is not near where records are for certain. Of a hundred bins without a record one has as many in one
-/// of 30,000 releases, with four deviations in one of 300. A number may then be a million times as large as it is said to be, and the run
-/// begins where no step leads back from: with 400 records of three numbers at ε = 1 a deviation of .8 was found as 1,100 in one run of
-/// forty.
+/// The same for a count that is not near where records are for certain. Of a hundred bins without a record one has as
+/// many in one of 30,000 releases, with four deviations in one of 300. A number may then be a million times as large
+/// as it is said to be, and the run begins where no step leads back from: with 400 records of three numbers at ε = 1
+/// a deviation of .8 was found as 1,100 in one run of forty.
 const FAR: f64 = 5.0;
 
-/// Logarithm of how much likelier all records in a stretch have to make the counts than none anywhere, for records to be there for
-/// certain: of 538 stretches and bins, each as likely beforehand, it is then forty times as likely as all others together at most. A bin
-/// of noise does not hold all records, and where it is 4 deviations high is not believed to.
+/// Logarithm of how much likelier all records in a stretch, as many in each of its bins, have to make the counts than
+/// none, for records to be there for certain: e¹⁰ is forty times the number of stretches and bins, 538. It takes 4.5
+/// deviations of the noise at least, and more where the records are more or fewer than that.
 const ALL_HERE: f64 = 10.0;
 
 /// Octaves from where records are for certain to those that are next to it, of either sign.
@@ -54,9 +55,10 @@ const LEAST: f64 = 0.02;
 /// scale that is about as large says half as much again of its logarithm as a record does (`2σ²/s²` to 2).
 const PRIOR_VARIANCES: f64 = 2.0;
 
-/// How much of the octave from one numbers take that are all in it. They may be a constant or an indicator whose zeros the noise hides:
-/// as a constant they could not be told from an intercept, and with a flat prior the fit went thirty thousand away; with all of
-/// the octave coefficients get units that are two thirds of what they should be.
+/// The part of the octave from one in which a column's numbers are made up where all of them are in that octave, unless
+/// the model observes it. They may be a constant, or an indicator whose zeros the noise hides. All made up as ones, they
+/// could not be told from an intercept, and with a flat prior the fit went thirty thousand away; made up in all of the
+/// octave, they give coefficients units that are two thirds of what they should be.
 const CONSTANT: f64 = 0.25;
 
 /// How much longer or shorter than values coordinates have to be to be of use.
@@ -65,7 +67,8 @@ const ORDER_ONE: f64 = 2.0;
 /// How the numbers of a column are made up.
 #[derive(Clone, Copy, Debug)]
 enum Kind {
-    /// Anywhere in their octaves; where these are none but zero and the one from one, zeros and ones, and in a part of that one alone.
+    /// Anywhere in their octaves; where these are none but zero and the one from one, zeros and ones, and in a part
+    /// of that one alone.
     Real,
     /// Integers in their octaves; of the last octave in this share, from the end that is nearer to zero.
     Whole(f64),
@@ -86,7 +89,7 @@ struct Known<'a> {
 }
 
 impl Known<'_> {
-    fn column(&self, kind: Kind) -> Result<Column> {
+    fn column(&self, kind: Kind, is_observed: bool) -> Result<Column> {
         let last = self.places.iter().flatten().map(|(from, _)| from.abs()).fold(0.0, f64::max);
         // Numbers that are zero or in the octave from one are as a rule indicators, and constants of one.
         let kind_of = |places: &Vec<(f64, f64)>| {
@@ -94,8 +97,8 @@ impl Known<'_> {
             let is_zero_or_one = places.iter().all(|place| place.0 == 0.0 || is_one(place));
             match (is_zero_or_one, places.iter().all(is_one)) {
                 (true, false) => 0.0,
-                (true, true) => CONSTANT,
-                (false, _) => 1.0,
+                (true, true) if !is_observed => CONSTANT,
+                _ => 1.0,
             }
         };
         let elements: Vec<_> = self.places.iter().map(|places| (places, kind_of(places))).collect();
@@ -130,6 +133,8 @@ fn counts(histogram: &[f64; OCTAVES], noise: f64, records: f64) -> Option<Vec<f6
         let sum = bins.iter().map(|&bin| histogram[bin]).sum::<f64>();
         (sum / (noise * (bins.len().max(1) as f64).sqrt()), sum, bins)
     };
+    // A noisy number of records may be negative.
+    let records = records.max(0.0);
     // Counts with noise of variance v where each of k bins has N/k: the exponent N/k (Σ − N/2)/v.
     let all_here = |bins: &Vec<usize>| {
         let sum = bins.iter().map(|&bin| histogram[bin]).sum::<f64>();
@@ -170,8 +175,8 @@ fn counts(histogram: &[f64; OCTAVES], noise: f64, records: f64) -> Option<Vec<f6
     Some(counts)
 }
 
-/// Whether a bin is at most [`NEXT`] octaves from one where records are, whatever their signs. Zero is next to all, and next to it is what
-/// is next to one: where there are zeros, there are often ones.
+/// Whether a bin is at most [`NEXT`] octaves from one where records are, whatever their signs. Zero is next to all,
+/// and next to it is what is next to one: where there are zeros, there are often ones.
 fn is_next(bin: usize, certain: usize) -> bool {
     let octave = |bin: usize| if bin == 0 { 0.0 } else { edge(bin).abs().log2() };
     bin == 0 || (octave(bin) - octave(certain)).abs() <= f64::from(NEXT)
@@ -281,15 +286,21 @@ pub(super) fn made_up(
     // As the records have them.
     let order = |known: &Known<'_>| schema.columns().position(|(name, _)| name == known.name);
     known.sort_by_key(order);
-    let records = |kinds: &[Kind]| -> Result<Records> {
+    let records = |kinds: &[Kind], observed: &[String]| -> Result<Records> {
         let mut columns = Vec::new();
         for (known, &kind) in known.iter().zip(kinds) {
-            columns.push((known.name, known.column(kind)?));
+            let is_observed = observed.iter().any(|name| name == known.name);
+            columns.push((known.name, known.column(kind, is_observed)?));
         }
         Ok(Records::from_columns(columns)?)
     };
     let mut kinds = vec![Kind::Whole(0.0); known.len()];
-    let first = records(&kinds)?;
+    let first = records(&kinds, &[])?;
+    // Where they cannot be told, none.
+    let replicator = Predictive::prior(model, 1).replicator(&first);
+    let observed: Vec<String> =
+        replicator.iter().flat_map(|found| found.columns().map(str::to_owned)).collect();
+    let records = |kinds: &[Kind]| records(kinds, &observed);
     let graph = Graph::new();
     let schema = first.schema().clone();
     let traced = Traced::new(model, &graph, &schema)?;
@@ -396,9 +407,9 @@ fn is_bernoulli(model: &dyn Model, schema: &Schema) -> Result<bool> {
     Ok(traced.linear()?.is_some_and(|term| term.softplus.is_some()) && traced.is_bernoulli())
 }
 
-/// The lower factor, times a scale, of the inverse of what one record or the prior says, the larger of the two direction
-/// by direction. They need not be positive definite: in units in which the diagonal of their sum is one, small
-/// and negative eigenvalues of the sum are raised, as if records said that.
+/// The lower factor, times a scale, of the inverse of what one record or the prior says, the larger of the two
+/// direction by direction. They need not be positive definite: in units in which the diagonal of their sum is one,
+/// small and negative eigenvalues of the sum are raised, as if records said that.
 ///
 /// Where records say half as much as the prior or more, the prior is left out: of many records it will say next to
 /// nothing, and to count it would make a direction shorter, and its noise longer, than those that it says
@@ -450,8 +461,8 @@ mod tests {
         }
     }
 
-    /// A bin of nothing but noise, 4.5 of its deviations high, far from all numbers and next to them. What it is by itself is left
-    /// out, and what is next to numbers does no harm.
+    /// A bin of nothing but noise, 4.5 of its deviations high, far from all numbers and next to them. What it is by
+    /// itself is left out, and what is next to numbers does no harm.
     #[test]
     fn a_high_count_far_from_all_numbers_is_noise() {
         let mut noisy = histogram((0..400).map(|i| 1.0 + 0.002 * f64::from(i)), 28.0, 1);
@@ -570,13 +581,14 @@ mod tests {
         );
     }
 
-    /// An intercept's unit beside an indicator is what one record leaves open of it, not two thirds of that as if it varied from one to two.
+    /// An intercept's unit beside an indicator is what one record leaves open of it, not two thirds of that as if it
+    /// varied from one to two.
     #[test]
     fn indicators_are_made_up_as_zeros_and_ones() {
         let of = |all: [f64; 2]| (0..MADE_UP).map(|k| (all[k % 2], 0.5)).collect::<Vec<_>>();
         let places = vec![of([0.0, 1.0]), of([1.0, 1.0]), of([1.0, 2.0])];
         let known = Known { name: "x", shape: vec![3], column_type: ColumnType::F64, places };
-        let column = known.column(Kind::Real).unwrap();
+        let column = known.column(Kind::Real, false).unwrap();
         let wanted = [0.0, 1.125, 1.5, 1.0, 1.125, 3.0];
         assert!(column.data().numbers().enumerate().all(|(k, x)| x == wanted[k % 6]));
     }

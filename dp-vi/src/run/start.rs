@@ -248,12 +248,15 @@ impl<'r, G: Guide, S: Subsampler> Prepared<'r, '_, G, S> {
         Ok(())
     }
 
-    /// What finds out what the linear model leaves out, where gradients are clipped and probed, and inputs can be made up.
+    /// What finds out what the linear model leaves out, where gradients are clipped and probed, and inputs can be
+    /// made up.
     fn excess(&self) -> Option<Excess> {
         let (octaves, made_up) = self.octaves.as_ref().zip(self.made_up.as_ref())?;
         let shared = &self.estimator.shared;
         let follows = matches!(self.plan.clipping, Clipping::Quantile(_) | Clipping::Adaptive);
-        if !follows || self.plan.probes == 0 || !shared.record_noise.is_empty() {
+        // A noisy number of records may be anything.
+        let is_known = octaves.records() >= 1.0;
+        if !follows || !is_known || self.plan.probes == 0 || !shared.record_noise.is_empty() {
             return None;
         }
         let zeros: Vec<Vec<f64>> = shared.sites.iter().map(|site| vec![0.0; site.elements()]).collect();

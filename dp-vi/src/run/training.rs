@@ -602,8 +602,10 @@ fn correct(
     let restored = imitation.zip(snapshots).and_then(|(imitation, snapshots)| {
         imitation.posterior((estimator, program), (&gradients, noise_variance, &snapshots), with)
     });
-    let (restored, gradients) =
-        restored.map_or((None, gradients.clone()), |(found, gradients)| (Some(found), gradients));
+    let (restored, gradients, shift) = match restored {
+        Some((found, gradients, shift)) => (Some(found), gradients, shift),
+        None => (None, gradients.clone(), Vec::new()),
+    };
     let evidence = Evidence { gradients: &gradients, ..evidence };
     let joint = hierarchy.and_then(|hierarchy| {
         let (slope, wide) = hierarchy.wide_prior(&values);
@@ -611,7 +613,9 @@ fn correct(
         let names: Vec<&str> = sites.iter().map(|((site, _), _)| site.name.as_str()).collect();
         let others = sites.iter().filter(|(_, frontier)| frontier.is_none());
         let others: Vec<f64> = others.flat_map(|((_, location), _)| location.iter().copied()).collect();
-        hierarchy.posterior(&names, infer(&evidence)?, &evidence, &others, &mut prior)
+        let mut touched = infer(&evidence)?;
+        touched.add_shift(&shift);
+        hierarchy.posterior(&names, touched, &evidence, &others, &mut prior)
     });
     let found = joint.or(restored).or_else(|| infer(&evidence));
     let found = match &estimator.shared.located {

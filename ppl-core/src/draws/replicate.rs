@@ -13,23 +13,23 @@ use std::fmt;
 use std::sync::Arc;
 
 impl<M: Model + ?Sized> Predictive<'_, M> {
-    /// Records as the model expects them: those of `inputs`, with the columns that the model observes drawn anew, one set
-    /// of records for each draw. Of `inputs` the number of records counts, and what outcomes are predicted from; what stands
-    /// in the observed columns does not, but they must be there.
+    /// Records as the model expects them: those of `inputs`, with the columns that the model observes drawn anew, one
+    /// set of records for each draw. Of `inputs` the number of records counts, and what outcomes are predicted from;
+    /// what stands in the observed columns does not, but they must be there.
     ///
     /// ```text
     /// θ_s    draw s of the prior or of a posterior
     /// y_is   ~ p(y | θ_s, x_i)        in the column that the site observes
     /// ```
     ///
-    /// Such records are for checks of a model against data (posterior predictive checks), and of inference against values
-    /// that are known. Columns of integers stay columns of integers where what was drawn is integers.
+    /// Such records are for checks of a model against data (posterior predictive checks), and of inference against
+    /// values that are known. Columns of integers stay columns of integers where what was drawn is integers.
     ///
     /// # Errors
     ///
-    /// As [`Predictive::run`]. If an observed site stands outside [`each_record`](crate::Ctx::each_record); if it observes
-    /// something that is not a column as it stands, such as its logarithm; if two sites observe one column, or a column is
-    /// observed and read elsewhere too; if nothing is observed.
+    /// As [`Predictive::run`]. If an observed site stands outside [`each_record`](crate::Ctx::each_record); if it
+    /// observes something that is not a column as it stands, such as its logarithm; if two sites observe one column,
+    /// or a column is observed and read elsewhere too; if nothing is observed.
     ///
     /// ```
     /// # use ndarray::array;
@@ -70,8 +70,8 @@ impl<M: Model + ?Sized> Predictive<'_, M> {
         self.replicator(inputs)?.of(&self.values, self.draws)
     }
 
-    /// What [`replicate`](Self::replicate) draws from, traced once: for records at draws that are not known yet, without
-    /// the model.
+    /// What [`replicate`](Self::replicate) draws from, traced once: for records at draws that are not known yet,
+    /// without the model.
     ///
     /// # Errors
     /// As [`replicate`](Self::replicate).
@@ -137,8 +137,13 @@ pub struct Replicator {
 }
 
 impl Replicator {
-    /// The inputs with outcomes as the model expects them, once for each of these draws, whose arrays have a first axis that
-    /// counts them.
+    /// Names of the columns that are drawn anew: those that the model observes.
+    pub fn columns(&self) -> impl Iterator<Item = &str> {
+        self.columns.iter().map(|(_, column)| column.as_str())
+    }
+
+    /// The inputs with outcomes as the model expects them, once for each of these draws, whose arrays have a first
+    /// axis that counts them.
     ///
     /// # Errors
     /// If these are not draws of the values that were given to the [`Predictive`] it is made of, in their shapes.

@@ -217,8 +217,8 @@ impl GradientTail {
         self
     }
 
-    /// Takes a step (counted from 0), whose gradients were clipped to this norm. The noise in an element of the mean gradient
-    /// over a mirrored pair, `(S₊ + S₋)/(√2 q)`, has the standard deviation of an element of the release.
+    /// Takes a step (counted from 0), whose gradients were clipped to this norm. The noise in an element of the mean
+    /// gradient over a mirrored pair, `(S₊ + S₋)/(√2 q)`, has the standard deviation of an element of the release.
     pub(crate) fn take(
         &mut self,
         step: u64,

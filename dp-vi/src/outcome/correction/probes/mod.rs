@@ -332,8 +332,8 @@ impl Probes {
         &self.axes
     }
 
-    /// Makes displacements so much shorter that with this curvature they change a likelihood by no more than they do by the
-    /// largest curvature that is possible by what was read along each axis.
+    /// Makes displacements so much shorter that with this curvature they change a likelihood by no more than they do
+    /// by the largest curvature that is possible by what was read along each axis.
     pub(crate) fn shortening(&self, curvature: &DMatrix<f64>) -> DMatrix<f64> {
         let read = self.own.reading();
         let factor = |k: usize| {
@@ -345,8 +345,8 @@ impl Probes {
         &self.axes * DMatrix::from_diagonal(&factors) * self.axes.transpose()
     }
 
-    /// The posterior, with all curvatures that the probes leave possible. `shares` say of each axis how much of what is read
-    /// along it is curvature where the run has come; all else is of its surroundings, or taken by clipping.
+    /// The posterior, with all curvatures that the probes leave possible. `shares` say of each axis how much of what
+    /// is read along it is curvature where the run has come; all else is of its surroundings, or taken by clipping.
     ///
     /// Errors of the curvature differ from element to element. In coordinates `x_j = (u_j − t̄_j)/a_j`, `a_j⁴
     /// = P_j · s²`, those on the diagonal have the variance `s²` and the others at most half of it, `P` being

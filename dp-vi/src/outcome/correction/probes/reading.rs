@@ -79,7 +79,8 @@ pub(super) struct Reading {
 }
 
 impl Reading {
-    /// With the elements on the diagonal times these shares, and the others times their geometric means, errors likewise.
+    /// With the elements on the diagonal times these shares, and the others times their geometric means, errors
+    /// likewise.
     pub(super) fn times(&self, shares: &[f64]) -> Self {
         let share = |j: usize, k: usize| shares[j] * shares[k];
         let n = shares.len();
