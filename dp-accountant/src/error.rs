@@ -264,6 +264,18 @@ pub enum Error {
         /// The beginning of the line.
         found: String,
     },
+    /// The file beside a ledger that says how far it goes is missing, or says that debits are.
+    #[error(
+        "ledger head {path}: {reason}; restore ledger and head as they were after the last debit. If no debit is missing, or \
+         those that are count as spent elsewhere, accept the ledger as it is with `dp-accountant ledger accept --file \
+         LEDGER` or FileLedger::accept; remove the head of a ledger that is given up"
+    )]
+    LedgerHead {
+        /// The head's file.
+        path: String,
+        /// What is wrong.
+        reason: String,
+    },
     /// A ledger's file was created for another budget.
     #[error(
         "ledger {path}: it was created for epsilon {} at delta {} under {}, not for epsilon {} at delta {} under {}",

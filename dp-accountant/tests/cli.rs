@@ -248,7 +248,9 @@ fn a_guarantee_is_not_read_under_a_relation_that_it_was_not_stated_for() {
                 }
             }
             let file = format!("{asked}.ledger");
-            let _ = fs::remove_file(folder.0.join(&file));
+            let gone =
+                || [file.clone(), format!("{file}.head")].map(|name| fs::remove_file(folder.0.join(name)));
+            let _ = gone();
             let budget = format!("--epsilon 20 --delta 1e-5 --relation {asked}");
             folder.text(&format!("ledger new --file {file} {budget}"));
             let debit = format!("ledger debit --file {file} --input answer.json");
@@ -260,7 +262,7 @@ fn a_guarantee_is_not_read_under_a_relation_that_it_was_not_stated_for() {
             if !guarantee {
                 continue;
             }
-            fs::remove_file(folder.0.join(&file)).expect("removed");
+            assert!(gone().iter().all(Result::is_ok));
             folder.text(&format!("ledger new --file {file} {budget}"));
             let debit =
                 format!("ledger debit --file {file} --mechanism {mechanism} --sampling none --steps 4");
@@ -589,6 +591,17 @@ fn an_account_lives_in_a_file() {
     let (code, message) =
         folder.failure("ledger new --file spent.ledger --epsilon 3 --delta 1e-5 --relation add-remove");
     assert!(code == 1 && message.contains("exists"), "{code} {message}");
+    // A copy that was cut at the end of a line is refused, and can be accepted by name.
+    let whole = fs::read_to_string(folder.0.join("spent.ledger")).expect("readable");
+    let lines: Vec<&str> = whole.split_inclusive('\n').collect();
+    fs::write(folder.0.join("spent.ledger"), lines[..3].concat()).expect("written");
+    for command in ["ledger show --file spent.ledger".to_owned(), format!("{debit} 1")] {
+        let (code, message) = folder.failure(&command);
+        assert!(code == 1 && message.contains("no longer has the 3 debits"), "{code} {message}");
+    }
+    let accepted = folder.json("ledger accept --file spent.ledger");
+    assert_eq!(accepted["spent"], state["spent"]);
+    folder.text(&format!("{debit} 1"));
     fs::write(folder.0.join("spent.ledger"), b"nonsense\n").expect("written");
     let (code, message) = folder.failure("ledger show --file spent.ledger");
     assert!(code == 1 && message.contains("line 1"), "{code} {message}");
@@ -754,6 +767,11 @@ fn a_file_of_questions_gets_a_file_of_answers() {
             "leave",
         ),
         ("noise_multiplier,sampling,steps,relation\n1,none,3,both\n", "--delta 1e-5", "both"),
+        (
+            "noise_multiplier,sampling,steps,steps\n1,none,3,4\n",
+            "--delta 1e-5 --relation add-remove",
+            "two columns \"steps\"",
+        ),
     ] {
         write(text);
         let (code, message) = folder.failure(&format!("epsilon --batch in.csv {options}"));

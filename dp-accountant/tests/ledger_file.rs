@@ -29,6 +29,16 @@ fn written(folder: &Folder) -> (PathBuf, Vec<u8>, Vec<usize>) {
     (path, bytes, ends)
 }
 
+/// The file beside a ledger that says how far it goes.
+fn head(path: &std::path::Path) -> PathBuf {
+    PathBuf::from(format!("{}.head", path.display()))
+}
+
+/// As if there had never been a head.
+fn forget(path: &std::path::Path) {
+    let _ = fs::remove_file(head(path));
+}
+
 #[test]
 fn the_format_is_pinned() {
     let folder = Folder::new();
@@ -41,7 +51,7 @@ fn the_format_is_pinned() {
     drop(ledger);
     let text = fs::read_to_string(&path).expect("text");
     let lines: Vec<&str> = text.lines().collect();
-    let header = r#"dp-accountant ledger 3 {"epsilon":50.0,"delta":0.00001,"relation":"add_remove"}"#;
+    let header = r#"dp-accountant ledger 4 {"epsilon":50.0,"delta":0.00001,"relation":"add_remove"}"#;
     let read = FileLedger::read(&path).expect("readable");
     let [first_note, second_note] = read.notes() else { panic!("two debits") };
     assert_eq!((first_note.label.as_ref(), second_note.label.as_ref()), (Some(&label), None));
@@ -63,6 +73,15 @@ fn the_format_is_pinned() {
         assert_eq!(line.split(" #").next(), Some(debit.as_str()));
     }
     assert_eq!(lines.len(), 3);
+    // Beside it: the ledger's number, how many debits there are, and a digest of them, the newest mark first or last.
+    let head = fs::read_to_string(head(&path)).expect("text");
+    let marks: Vec<&str> = head.lines().collect();
+    let known = |line: &str, debits: &str| {
+        let number: String = (0..16).rev().map(|at| &number[2 * at..2 * at + 2]).collect();
+        line.len() == 110
+            && line.starts_with(&format!("dp-accountant ledger head 1 {number}{debits}00000000000000"))
+    };
+    assert!(marks.len() == 2 && known(marks[0], "02") && known(marks[1], "01"), "{head}");
 }
 
 #[test]
@@ -87,6 +106,85 @@ const SECOND_VERSION: &str = concat!(
     r#"1 [{"event":{"version":1,"mechanism":{"gaussian":{"noise_multiplier":300.5}},"sampling":"none"},"count":7}] #9d55cdecdf131549"#,
     "\n"
 );
+
+/// What the third version wrote, which had no head.
+const THIRD_VERSION: &str = concat!(
+    r#"dp-accountant ledger 3 {"epsilon":50.0,"delta":1e-5,"relation":"add_remove"} 00112233445566778899aabbccddeeff #0f4b1de10ec92927"#,
+    "\n",
+    r#"1 {"time":"2024-02-29T12:30:05Z","label":"first","events":[{"event":{"version":1,"mechanism":{"gaussian":{"noise_multiplier":300.5}},"sampling":"none"},"count":7}]} #9eefdd50e86bd3f7"#,
+    "\n"
+);
+
+#[test]
+fn ledgers_that_had_no_head_get_one_when_they_are_opened() {
+    for old in [FIRST_VERSION, SECOND_VERSION, THIRD_VERSION] {
+        let folder = Folder::new();
+        let path = folder.file();
+        fs::write(&path, old).expect("written");
+        assert_eq!(FileLedger::read(&path).expect("readable").debits().len(), 1);
+        assert!(!head(&path).exists());
+        FileLedger::open(&path, BUDGET).expect("opened").debit(event(300.5), 1).expect("affordable");
+        assert!(fs::read_to_string(&path).expect("text").starts_with(old));
+        // From now on it is known how far it goes.
+        fs::write(&path, old).expect("written");
+        assert!(matches!(FileLedger::open(&path, BUDGET), Err(Error::LedgerHead { .. })));
+    }
+    let folder = Folder::new();
+    fs::write(folder.file(), THIRD_VERSION).expect("written");
+    let read = FileLedger::read(folder.file()).expect("readable");
+    assert_eq!(read.notes()[0].label, Some(Label::new("first").expect("valid")));
+}
+
+/// What has the name of a head and is none is not replaced: it may be anything, also another ledger.
+#[test]
+fn another_file_in_the_place_of_a_head_stays() {
+    let folder = Folder::new();
+    let (path, bytes, _) = written(&folder);
+    let whole = fs::read(head(&path)).expect("readable");
+    for other in [&bytes[..], b"x,y\n1,2\n", b"dp-accountant ledger 4 {"] {
+        fs::write(head(&path), other).expect("written");
+        let new = folder.0.join("new");
+        fs::write(head(&new), other).expect("written");
+        for error in [
+            FileLedger::open(&path, BUDGET).unwrap_err(),
+            FileLedger::read(&path).unwrap_err(),
+            FileLedger::accept(&path).unwrap_err(),
+            FileLedger::create(&new, BUDGET).unwrap_err(),
+        ] {
+            assert!(matches!(error, Error::LedgerHead { .. }), "{error}");
+        }
+        assert!(fs::read(head(&path)).expect("readable") == other && !new.exists());
+        assert_eq!(fs::read(head(&new)).expect("readable"), other);
+    }
+    // Damage is no reason to begin anew, and none to accept only what is whole.
+    fs::write(head(&path), &whole[..60]).expect("written");
+    assert!(FileLedger::open(&path, BUDGET).is_err());
+    assert_eq!(FileLedger::accept(&path).expect("as it is").ledger().debits().len(), 3);
+    fs::remove_file(&path).expect("removed");
+    fs::write(head(&path), &whole[..60]).expect("written");
+    assert!(FileLedger::create(&path, BUDGET).is_err() && !path.exists());
+}
+
+/// A link leads to the same head, and a head has the rights of its ledger.
+#[cfg(unix)]
+#[test]
+fn links_lead_to_one_head_with_the_rights_of_the_ledger() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = Folder::new();
+    let (path, ..) = written(&folder);
+    let link = folder.0.join("link");
+    std::os::unix::fs::symlink(&path, &link).expect("made");
+    FileLedger::open(&link, BUDGET).expect("opened").debit(event(300.0), 1).expect("affordable");
+    assert!(!head(&link).exists());
+    assert_eq!(FileLedger::open(&path, BUDGET).expect("opened").ledger().debits().len(), 4);
+    let mode = |path: &std::path::Path| fs::metadata(path).expect("there").permissions().mode() & 0o777;
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o664)).expect("set");
+    drop(FileLedger::accept(&path).expect("as it is"));
+    assert_eq!((mode(&path), mode(&head(&path))), (0o664, 0o664));
+    let names: Vec<_> =
+        fs::read_dir(&folder.0).expect("readable").map(|e| e.expect("an entry").file_name()).collect();
+    assert_eq!(names.len(), 3, "{names:?}");
+}
 
 #[test]
 fn files_of_older_versions_have_no_notes_and_are_extended_with_them() {
@@ -132,6 +230,7 @@ fn files_of_the_first_version_are_gone_on_with() {
     assert!(fs::read_to_string(&path).expect("text").starts_with(FIRST_VERSION));
     // It has no number, but its debits can be told from others.
     read.check_mark(&mark).expect("its own");
+    forget(&path);
     fs::write(&path, FIRST_VERSION.lines().next().expect("a line")).expect("written");
     let emptied = FileLedger::read(&path).expect("readable");
     assert_eq!(emptied.check_mark(&mark), Err(Error::LostDebits { found: 0, wanted: 1 }));
@@ -155,14 +254,23 @@ fn a_ledger_is_known_again_and_an_old_copy_of_it_is_not() {
     // Elsewhere it is the same ledger, too.
     let moved = folder.0.join("moved");
     fs::copy(&path, &moved).expect("copied");
+    fs::copy(head(&path), head(&moved)).expect("copied");
     FileLedger::open(&moved, BUDGET).expect("opened").ledger().check_mark(&mark).expect("the same");
     // An old copy, and an old copy that has been spent from.
     fs::write(&path, &old).expect("written");
+    for error in [FileLedger::open(&path, BUDGET).unwrap_err(), FileLedger::read(&path).unwrap_err()] {
+        assert!(matches!(error, Error::LedgerHead { .. }), "{error}");
+        assert!(error.to_string().contains("no longer has the 3 debits"), "{error}");
+    }
+    drop(FileLedger::accept(&path).expect("as it is"));
     assert_eq!(check(), Err(Error::LostDebits { found: 1, wanted: 2 }));
     FileLedger::open(&path, BUDGET).expect("opened").debit(event(300.0), 9).expect("affordable");
     assert_eq!(check(), Err(Error::LostDebits { found: 2, wanted: 2 }));
     // Another file with the same budget and the same debits.
     fs::remove_file(&path).expect("removed");
+    let error = FileLedger::create(&path, BUDGET).unwrap_err();
+    assert!(matches!(error, Error::LedgerHead { .. }) && !path.exists(), "{error}");
+    forget(&path);
     let mut other = FileLedger::create(&path, BUDGET).expect("created");
     for count in 1..4 {
         other.debit(event(300.0), count).expect("affordable");
@@ -197,10 +305,16 @@ fn a_first_line_that_is_not_this_budgets_is_not_overwritten() {
 fn cut_at_every_byte_it_keeps_all_whole_lines() {
     let folder = Folder::new();
     let (path, bytes, ends) = written(&folder);
+    let full = fs::read(head(&path)).expect("readable");
     for length in 0..=bytes.len() {
         fs::write(&path, &bytes[..length]).expect("written");
         // A line counts once it is whole, with or without its line break.
         let whole = ends.iter().filter(|&&end| length + 1 >= end).count();
+        // With its head, nothing is missing in silence.
+        fs::write(head(&path), &full).expect("written");
+        assert_eq!(FileLedger::read(&path).is_ok(), whole == ends.len(), "{length}");
+        assert!(FileLedger::create(&path, BUDGET).is_err());
+        forget(&path);
         if whole == 0 {
             let error = FileLedger::open(&path, BUDGET).unwrap_err();
             assert!(matches!(error, Error::LedgerLine { line: 1, .. }), "{length}: {error}");
@@ -209,8 +323,8 @@ fn cut_at_every_byte_it_keeps_all_whole_lines() {
             assert!(again.ledger().debits().is_empty());
             continue;
         }
+        let mut ledger = FileLedger::accept(&path).unwrap_or_else(|error| panic!("{length}: {error}"));
         let read = FileLedger::read(&path).expect("readable");
-        let mut ledger = FileLedger::open(&path, BUDGET).unwrap_or_else(|error| panic!("{length}: {error}"));
         assert_eq!(debits(&read), debits(ledger.ledger()));
         assert_eq!(ledger.ledger().debits().len(), whole - 1, "{length}");
         // And it goes on from there.
@@ -298,11 +412,11 @@ fn another_budget_relation_or_version_is_refused() {
         assert!(error.to_string().contains("epsilon 50"), "{error}");
     }
     assert_eq!(*FileLedger::resume(&path).expect("opened").ledger().budget(), BUDGET);
-    let text = String::from_utf8(bytes).expect("text").replacen("ledger 3", "ledger 4", 1);
+    let text = String::from_utf8(bytes).expect("text").replacen("ledger 4", "ledger 5", 1);
     fs::write(&path, text).expect("written");
     assert!(matches!(
         FileLedger::open(&path, BUDGET),
-        Err(Error::LedgerVersion { found: 4, supported: 3, .. })
+        Err(Error::LedgerVersion { found: 5, supported: 4, .. })
     ));
     for (path, bytes) in [(folder.0.join("empty"), ""), (folder.0.join("other"), "epsilon,delta\n1,2\n")] {
         fs::write(&path, bytes).expect("written");
@@ -454,7 +568,7 @@ fn the_text_alone_is_enough_to_verify_the_account() {
         }
         assert_eq!(digits, format!("{:016x}", !remainder));
         if lines == 0 {
-            let header = body.strip_prefix("dp-accountant ledger 3 ").expect("the title and the version");
+            let header = body.strip_prefix("dp-accountant ledger 4 ").expect("the title and the version");
             let (header, number) = header.rsplit_once(' ').expect("the ledger's number");
             assert!(number.len() == 32 && number.bytes().all(|byte| byte.is_ascii_hexdigit()));
             let stated: serde_json::Value = serde_json::from_str(header).expect("JSON");
@@ -525,26 +639,21 @@ mod properties {
             cut in prop::option::of(0usize..10_000),
         ) {
             let folder = Folder::new();
-            let (path, bytes, ends) = written(&folder);
+            let (path, bytes, _) = written(&folder);
             let mut damaged = bytes.clone();
             for (at, byte) in edits {
                 let at = at % damaged.len();
                 damaged[at] = byte;
             }
-            // Where the end was cut off, what stood there is gone, and nobody can tell; what was before must
-            // be whole.
             let length = cut.map_or(bytes.len(), |at| at % bytes.len());
             damaged.truncate(length);
             fs::write(&path, &damaged).expect("written");
+            // What is accepted has all debits: the head tells where the end was cut off.
             if let Ok(ledger) = FileLedger::read(&path) {
-                let kept = ledger.debits().len();
-                let whole = ends.iter().filter(|&&end| end <= length).count();
-                prop_assert!(kept + 1 >= whole, "{} debits from {} whole lines", kept, whole);
-                let original = debits(&Ledger::clone(&{
-                    fs::write(&path, &bytes).expect("written");
-                    FileLedger::read(&path).expect("readable")
-                }));
-                prop_assert_eq!(ledger.debits(), &original[..kept]);
+                prop_assert!(length + 1 >= bytes.len());
+                fs::write(&path, &bytes).expect("written");
+                let original = FileLedger::read(&path).expect("readable");
+                prop_assert_eq!(ledger.debits(), original.debits());
             }
         }
     }

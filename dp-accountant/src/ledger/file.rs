@@ -5,9 +5,10 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 use super::format::{self, Chain};
-use super::{Allowed, DebitNote, Label, Ledger, Receipt, Timestamp};
+use super::{Allowed, DebitNote, Label, Ledger, LedgerMark, Receipt, Timestamp};
 use crate::disk::{folder_of, is_at, not_plain, sync_folder};
 use crate::{Budget, Composition, Error, Event, Result};
+use head::Head;
 
 /// A [`Ledger`] in a text file, one line a debit, that survives the process (feature `ledger-file`).
 ///
@@ -26,9 +27,12 @@ use crate::{Budget, Composition, Error, Event, Result};
 /// - Only a plain file can be a ledger. A file that has been moved, removed or replaced while it was open
 ///   takes no further debits, because the next process would not find them at its path. (This is seen on
 ///   Unix; elsewhere open files cannot be moved.)
-/// - Damage is an error that names the line. Only a last line that was never finished is dropped. See there
-///   what the checksums do not see: forgery, and whole lines that are missing from the end. Do not restore a
-///   ledger from a backup that is older than the last debit.
+/// - Damage is an error that names the line. Only a last line that was never finished is dropped.
+/// - A second file beside it, `spent.ledger.head` for `spent.ledger`, says how far the ledger goes: a [`LedgerMark`],
+///   written after each debit. So lines that are missing from the end, as in a copy that was cut or a ledger that alone
+///   was restored from an old backup, are an error, and so is a missing head. (Ledgers that were made before there were
+///   heads get one when they are opened.) A ledger moves with its head. What the two do not see is that both were
+///   restored from the same old backup, or forged.
 ///
 /// ```
 /// use dp_accountant::{Budget, Event, FileLedger, Mechanism, Relation, Sampling};
@@ -55,6 +59,7 @@ use crate::{Budget, Composition, Error, Event, Result};
 pub struct FileLedger {
     ledger: Ledger,
     file: Locked,
+    head: Head,
     path: PathBuf,
     /// The same path, whatever the working directory becomes.
     absolute: PathBuf,
@@ -68,18 +73,26 @@ impl FileLedger {
     ///
     /// # Errors
     /// [`Error::LedgerExists`] if there is a file already, unless it holds nothing but the beginning of a
-    /// first line for this budget (a creation that was interrupted); [`Error::LedgerLocked`] if another
+    /// first line for this budget (a creation that was interrupted); [`Error::LedgerHead`] if there is the
+    /// head of a ledger with debits that is not there itself; [`Error::LedgerLocked`] if another
     /// process has it open; [`Error::LedgerFile`] if the operating system refuses; those of
     /// [`Budget::validate`].
     pub fn create(path: impl AsRef<Path>, budget: Budget) -> Result<Self> {
         let path = path.as_ref();
         let ledger = Ledger::new(budget)?;
         let (header, chain) = Chain::start().seal(&format::header(&ledger)?);
+        // Before a file is made.
+        if !path.exists() {
+            refuse_widowed(path)?;
+        }
         let mut file = open_file(path, true)?;
         let found = read_all(&mut file.0, path)?;
         if !format::is_unfinished_header(&found, &budget)? {
             return Err(Error::LedgerExists { path: shown(path) });
         }
+        refuse_widowed(path)?;
+        // The head comes first: a ledger without one is refused, and a head without debits stands for no ledger.
+        let head = Head::make(&file.0, head::place_of(path), &ledger.mark())?;
         // The number of a ledger that never was is not taken over. What is written is appended, so what is
         // there has to go.
         let written = file
@@ -89,17 +102,18 @@ impl FileLedger {
             .and_then(|()| file.0.sync_all())
             .and_then(|()| sync_folder(folder_of(path)));
         written.map_err(|error| failure(path, &error))?;
-        Self::new(ledger, file, path, chain)
+        Self::new(ledger, (file, head), path, chain)
     }
 
     /// Opens a file that was created for this budget.
     ///
     /// # Errors
     /// [`Error::LedgerBudget`] if it was created for another budget or relation, [`Error::LedgerVersion`] if
-    /// another version wrote it, [`Error::LedgerLine`] if it is damaged, [`Error::LedgerLocked`] if another
+    /// another version wrote it, [`Error::LedgerLine`] if it is damaged, [`Error::LedgerHead`] if debits are
+    /// missing from its end or its head is missing, [`Error::LedgerLocked`] if another
     /// process has it open, and [`Error::LedgerFile`] if the operating system refuses.
     pub fn open(path: impl AsRef<Path>, budget: Budget) -> Result<Self> {
-        Self::resume_if(path.as_ref(), |found| match found == budget {
+        Self::resume_if(path.as_ref(), HeadOf::Ledger, |found| match found == budget {
             true => Ok(()),
             false => Err(Error::LedgerBudget { path: shown(path.as_ref()), found, wanted: budget }),
         })
@@ -122,14 +136,36 @@ impl FileLedger {
     /// # Errors
     /// Those of [`open`](Self::open), but for the first.
     pub fn resume(path: impl AsRef<Path>) -> Result<Self> {
-        Self::resume_if(path.as_ref(), |_| Ok(()))
+        Self::resume_if(path.as_ref(), HeadOf::Ledger, |_| Ok(()))
     }
 
-    fn resume_if(path: &Path, accepts: impl Fn(Budget) -> Result<()>) -> Result<Self> {
+    /// Opens a file as it is, whatever its head says, and writes the head anew: for a ledger that has lost its head, and
+    /// for one that has lost debits which are paid for elsewhere.
+    ///
+    /// # Privacy
+    /// A debit that is missing from the file is forgotten: what it stood for may be spent again. Make sure that none is,
+    /// or count those as spent in another way, before this is called.
+    ///
+    /// # Errors
+    /// Those of [`resume`](Self::resume), but for [`Error::LedgerHead`].
+    pub fn accept(path: impl AsRef<Path>) -> Result<Self> {
+        Self::resume_if(path.as_ref(), HeadOf::None, |_| Ok(()))
+    }
+
+    fn resume_if(path: &Path, known: HeadOf, accepts: impl Fn(Budget) -> Result<()>) -> Result<Self> {
         let mut file = open_file(path, false)?;
         let bytes = read_all(&mut file.0, path)?;
         let stored = format::read(&bytes, &shown(path))?;
         accepts(*stored.ledger.budget())?;
+        let place = head::place_of(path);
+        let marked = match known {
+            HeadOf::Ledger => {
+                let marked = head::read(&place)?;
+                check_head(&stored, marked.as_ref(), &place)?;
+                marked
+            }
+            HeadOf::None => None,
+        };
         // A debit must not be appended to a line that was never finished, or that lacks its line break.
         let repaired = if stored.complete < bytes.len() {
             file.0.set_len(stored.complete as u64).and_then(|()| file.0.sync_all())
@@ -140,24 +176,48 @@ impl FileLedger {
             file.0.sync_all()
         };
         repaired.and_then(|()| sync_folder(folder_of(path))).map_err(|error| failure(path, &error))?;
-        Self::new(stored.ledger, file, path, stored.chain)
+        let mark = stored.ledger.mark();
+        let head = match marked {
+            None => Head::make(&file.0, place, &mark)?,
+            Some(marked) => {
+                let mut head = Head::open(place)?;
+                // The last process may have been killed between a debit and its mark.
+                if marked != mark {
+                    head.put(&mark)?;
+                }
+                head
+            }
+        };
+        Self::new(stored.ledger, (file, head), path, stored.chain)
     }
 
-    fn new(ledger: Ledger, file: Locked, path: &Path, chain: Chain) -> Result<Self> {
+    fn new(ledger: Ledger, (file, head): (Locked, Head), path: &Path, chain: Chain) -> Result<Self> {
         let absolute = std::path::absolute(path).map_err(|error| failure(path, &error))?;
-        Ok(Self { ledger, file, path: path.into(), absolute, chain, failed: false })
+        Ok(Self { ledger, file, head, path: path.into(), absolute, chain, failed: false })
     }
 
     /// What a file says, without opening it for debits and without its lock: a copy in memory.
     ///
     /// # Errors
-    /// [`Error::LedgerVersion`], [`Error::LedgerLine`] and [`Error::LedgerFile`], as for
+    /// [`Error::LedgerVersion`], [`Error::LedgerLine`], [`Error::LedgerHead`] and [`Error::LedgerFile`], as for
     /// [`open`](Self::open).
     pub fn read(path: impl AsRef<Path>) -> Result<Ledger> {
         let path = path.as_ref();
         refuse_special(path)?;
-        let bytes = std::fs::read(path).map_err(|error| failure(path, &error))?;
-        Ok(format::read(&bytes, &shown(path))?.ledger)
+        let place = head::place_of(path);
+        let read = || {
+            // First the head: another process may spend meanwhile, and then the ledger goes further.
+            let marked = head::read(&place);
+            let bytes = std::fs::read(path).map_err(|error| failure(path, &error))?;
+            let stored = format::read(&bytes, &shown(path))?;
+            check_head(&stored, marked?.as_ref(), &place)?;
+            Ok(stored.ledger)
+        };
+        match read() {
+            // It may have been made between the two.
+            Err(Error::LedgerHead { .. }) => read(),
+            found => found,
+        }
     }
 
     /// As [`Ledger::debit`], and on the disk before it returns.
@@ -198,6 +258,10 @@ impl FileLedger {
         self.append(&line)?;
         self.chain = chain;
         self.ledger.record(debit.clone(), note, allowed);
+        // The debit is on the disk, and counts; where its mark is not, nothing is known of the disk.
+        self.failed = true;
+        self.head.put(&self.ledger.mark())?;
+        self.failed = false;
         Ok(Receipt::for_debit(debit))
     }
 
@@ -218,12 +282,14 @@ impl FileLedger {
 
     /// A debit must be where the next process looks for it.
     fn require_place(&self) -> Result<()> {
-        if is_at(&self.file.0, &self.absolute).map_err(|error| failure(&self.path, &error))? {
+        let is_there = is_at(&self.file.0, &self.absolute).map_err(|error| failure(&self.path, &error))?;
+        if is_there && self.head.is_in_place()? {
             return Ok(());
         }
-        let reason =
-            "the file has been moved, removed or replaced since it was opened, so that a debit would be lost"
-                .into();
+        let which = if is_there { "its head" } else { "the file" };
+        let reason = format!(
+            "{which} has been moved, removed or replaced since it was opened, so that a debit would be lost"
+        );
         Err(Error::LedgerFile { path: shown(&self.path), reason })
     }
 
@@ -244,6 +310,42 @@ impl Ledger {
         let mut total = self.events.clone();
         total.extend(debit.iter());
         self.record(debit, note, Allowed { total, price: None });
+    }
+}
+
+/// What the head of a ledger that is opened has to be.
+#[derive(Clone, Copy)]
+enum HeadOf {
+    /// The ledger's, as far as it goes.
+    Ledger,
+    /// Whatever is there, or nothing.
+    None,
+}
+
+/// Checks that a ledger goes as far as its head says; ledgers of older versions have had none.
+fn check_head(stored: &format::Stored, marked: Option<&LedgerMark>, place: &Path) -> Result<()> {
+    let reason = match marked.map(|marked| stored.ledger.check_mark(marked)) {
+        Some(Ok(())) => return Ok(()),
+        None if stored.version < format::FIRST_WITH_HEAD => return Ok(()),
+        Some(Err(error)) => error.to_string(),
+        None => "there is no such file, so that debits may be missing from the end of its ledger".to_owned(),
+    };
+    Err(Error::LedgerHead { path: shown(place), reason })
+}
+
+/// Refuses to begin a ledger where there was one whose debits would be forgotten with that.
+fn refuse_widowed(path: &Path) -> Result<()> {
+    let place = head::place_of(path);
+    match head::read(&place) {
+        Ok(Some(mark)) if mark.debits() > 0 => {
+            let number = mark.debits();
+            let debits = if number == 1 { "1 debit".to_owned() } else { format!("{number} debits") };
+            let reason = format!("the ledger that it belongs to had {debits} in it and is gone");
+            Err(Error::LedgerHead { path: shown(&place), reason })
+        }
+        Ok(_) => Ok(()),
+        // A head is made as a whole, so that one without a mark has been damaged since, or is something else.
+        Err(error) => Err(error),
     }
 }
 
@@ -302,6 +404,8 @@ fn shown(path: &Path) -> String {
 fn failure(path: &Path, error: &std::io::Error) -> Error {
     Error::LedgerFile { path: shown(path), reason: error.to_string() }
 }
+
+mod head;
 
 #[cfg(test)]
 mod tests;

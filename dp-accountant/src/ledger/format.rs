@@ -1,7 +1,7 @@
 //! The lines of a stored ledger: how they are written, and what is made of damage.
 //!
 //! ```text
-//! dp-accountant ledger 3 {"epsilon":2.0,"delta":1e-5,"relation":"add_remove"} 00112233445566778899aabbccddeeff #0123456789abcdef
+//! dp-accountant ledger 4 {"epsilon":2.0,"delta":1e-5,"relation":"add_remove"} 00112233445566778899aabbccddeeff #0123456789abcdef
 //! 1 {"time":"2024-02-29T12:30:05Z","label":"first training","events":[{"event":{…},"count":1000}]} #…
 //! 2 {"time":"2024-03-01T08:00:00Z","events":[{"event":{…},"count":500}]} #…
 //! ```
@@ -16,13 +16,14 @@
 //! **Older files** are read and extended. Version 1 has no number in its first line. Debits of the versions 1
 //! and 2 are the bare list of events, `1 [{"event":{…},"count":1000}]`, without time and label. What this
 //! build appends to such a file has the form of version 3; an older build then refuses the file and names the
-//! line.
+//! line. From version 4 on a ledger has a [head](super::file) beside it, without which it is refused; the lines are
+//! those of version 3.
 //!
 //! The sixteen digits are a CRC-64/XZ (polynomial of ECMA-182, reflected) of all lines up to this one
 //! included, checksums left out. So one line that is altered, taken out, repeated or moved breaks its own
 //! checksum or the next: with certainty where the damage spans at most eight neighbouring bytes of one line,
 //! otherwise but for one chance in 2^64. A checksum is no signature: who can write the file can forge it. Nor
-//! can a file tell that whole lines are missing from its end.
+//! can a file tell that whole lines are missing from its end; its head tells.
 //!
 //! **A line that was being written** when the process was killed is the beginning of a line, without its end.
 //! It holds printable characters only and stops before or within the checksum. Such a debit was never
@@ -38,7 +39,9 @@ use crc::{CRC_64_XZ, Crc, Digest};
 use serde::{Deserialize, Serialize};
 
 /// The format version that this build writes; it reads all up to this one.
-pub(super) const VERSION: u32 = 3;
+pub(super) const VERSION: u32 = 4;
+/// The first version whose ledgers have a head.
+pub(super) const FIRST_WITH_HEAD: u32 = 4;
 /// A blank, a number sign and sixteen hexadecimal digits.
 const SEAL: usize = 18;
 
@@ -184,6 +187,8 @@ pub(super) struct Stored {
     pub(super) complete: usize,
     /// Whether the last complete line lacks its line break.
     pub(super) unbroken: bool,
+    /// The format version of its first line.
+    pub(super) version: u32,
 }
 
 /// Reads a stored ledger. `path` is for messages.
@@ -199,6 +204,7 @@ pub(super) fn read(bytes: &[u8], path: &str) -> Result<Stored> {
     let mut complete = 0;
     let mut unbroken = false;
     let mut number = 0;
+    let mut of_first_line = VERSION;
     while complete < bytes.len() {
         number += 1;
         let rest = &bytes[complete..];
@@ -223,8 +229,8 @@ pub(super) fn read(bytes: &[u8], path: &str) -> Result<Stored> {
         let not_read = || corrupt(number, line, "the line matches its checksum and yet makes no sense");
         match &mut ledger {
             None => {
-                let stated = version(line).and_then(|version| read_header(body, version));
-                let (budget, number) = stated.ok_or_else(not_read)?;
+                of_first_line = version(line).ok_or_else(not_read)?;
+                let (budget, number) = read_header(body, of_first_line).ok_or_else(not_read)?;
                 ledger = Some(Ledger::numbered(budget, number)?);
             }
             Some(ledger) => {
@@ -242,7 +248,7 @@ pub(super) fn read(bytes: &[u8], path: &str) -> Result<Stored> {
         complete += line.len() + usize::from(!unbroken);
     }
     let ledger = ledger.ok_or_else(|| corrupt(1, bytes, "this is not the first line of a ledger"))?;
-    Ok(Stored { ledger, chain, complete, unbroken })
+    Ok(Stored { ledger, chain, complete, unbroken, version: of_first_line })
 }
 
 /// The version that a first line names.

@@ -158,6 +158,38 @@ mod tests {
         }
     }
 
+    /// Files of ledgers keep marks, so that what a digest is made of must not change: neither how numbers are written nor how
+    /// mechanisms and samplings are named in words.
+    #[test]
+    fn digests_are_pinned() {
+        let kinds = [
+            (Mechanism::Gaussian { noise_multiplier: 30.1 }, Sampling::Poisson { rate: 0.01 }, 3),
+            (
+                Mechanism::Gaussian { noise_multiplier: 40.3 },
+                Sampling::WithoutReplacement { batch: 3, records: 70 },
+                2,
+            ),
+            (Mechanism::Gaussian { noise_multiplier: 50.7 }, Sampling::Shuffle { batch: 10, records: 40 }, 4),
+            (Mechanism::Laplace { scale: 60.9 }, Sampling::None, 1),
+            (Mechanism::DiscreteGaussian { sigma: 70.1, sensitivity: 2 }, Sampling::None, 1),
+            (Mechanism::RandomizedResponse { categories: 3, truth_probability: 0.4 }, Sampling::None, 1),
+            (Mechanism::PureDp { epsilon: 0.01 }, Sampling::None, 5),
+            (Mechanism::ApproximateDp { epsilon: 0.02, delta: 1e-9 }, Sampling::None, 5),
+        ];
+        let of = |relation| {
+            let mut digest = first_digest(&Budget { relation, ..BUDGET });
+            for (mechanism, sampling, count) in kinds {
+                let event = Event::new(mechanism, sampling).expect("valid");
+                digest = next_digest(digest, &Composition::single(event, count));
+            }
+            digest
+        };
+        assert_eq!(
+            [of(Relation::AddRemove), of(Relation::ReplaceOne)],
+            [10_440_168_844_564_788_275, 8_119_030_603_150_953_072]
+        );
+    }
+
     #[test]
     fn every_moment_of_a_ledger_is_known_again_and_no_other() {
         let mut ledger = Ledger::new(BUDGET).expect("valid");

@@ -243,7 +243,8 @@ fn a_ledger_stays_whatever_its_state() {
         refused(&path, "it is a ledger");
         assert_eq!(contents(&path), damaged);
     }
-    assert_eq!(folder.names(), ["spent.ledger"]);
+    refused(&folder.path("spent.ledger.head"), "it is a ledger");
+    assert_eq!(folder.names(), ["spent.ledger", "spent.ledger.head"]);
 }
 
 #[cfg(unix)]

@@ -237,6 +237,11 @@ pub(crate) enum LedgerCommand {
         #[command(flatten)]
         file: LedgerFile,
     },
+    /// Take a ledger that has lost its head, or debits that count as spent elsewhere, as it is
+    Accept {
+        #[command(flatten)]
+        file: LedgerFile,
+    },
     /// How many more steps the budget allows
     Affordable {
         #[command(flatten)]

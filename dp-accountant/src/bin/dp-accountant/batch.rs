@@ -20,6 +20,10 @@ pub(crate) fn run(file: &Path, arguments: &EpsilonOf) -> Outcome<String> {
     let bytes = input::bytes(file, MOST_BYTES)?;
     let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(bytes.as_slice());
     let header = reader.headers().map_err(reading)?.clone();
+    let mut names = std::collections::HashSet::new();
+    if let Some(twice) = header.iter().find(|name| !name.is_empty() && !names.insert(*name)) {
+        return Err(Failure::Usage(format!("{shown}: there are two columns \"{twice}\"")));
+    }
     let column = |name: &str| header.iter().position(|column| column == name);
     let needed = |name: &str| {
         column(name).ok_or_else(|| Failure::Usage(format!("{shown}: there is no column \"{name}\"")))

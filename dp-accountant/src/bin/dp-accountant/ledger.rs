@@ -46,6 +46,10 @@ pub(crate) fn run(command: &LedgerCommand) -> Outcome<String> {
             }
             answer.hidden("odometer", readings).hidden("debits", ledger.debits()).print(file.json)
         }
+        LedgerCommand::Accept { file } => {
+            let ledger = FileLedger::accept(&file.file)?;
+            state(ledger.ledger())?.print(file.json)
+        }
         LedgerCommand::Affordable { file, event } => {
             let steps = FileLedger::read(&file.file)?.affordable(event.event()?)?;
             Answer::default().stored("affordable", steps, &format!("{steps} more")).print(file.json)
