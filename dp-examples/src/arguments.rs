@@ -84,9 +84,18 @@ pub struct FitArguments {
     #[arg(long, value_name = "NORM", value_parser = positive, allow_hyphen_values = true)]
     pub clip_norm: Option<f64>,
 
-    /// Step size of the optimiser, above 0
-    #[arg(long, value_name = "RATE", value_parser = positive, allow_hyphen_values = true)]
+    /// Step size of the optimiser, above 0 and at most 1000
+    #[arg(long, value_name = "RATE", value_parser = learning_rate, allow_hyphen_values = true)]
     pub learning_rate: Option<f64>,
+
+    /// Show in an error what the cell holds that it is about: it is a record's, and for nobody else
+    #[arg(long)]
+    pub show_values: bool,
+
+    /// Say, to the standard error, how many values lie outside their public bounds: exact figures, NOT covered by the
+    /// guarantee
+    #[arg(long)]
+    pub count_clamped: bool,
 
     /// Fixed seed for tests: the run can be repeated by anybody who knows it and is NOT private
     #[arg(long, value_name = "SEED", allow_hyphen_values = true)]
@@ -186,6 +195,12 @@ pub(crate) fn test_fraction(text: &str) -> Result<f64, String> {
     number(text, |number| (0.0..1.0).contains(&number), "of at least 0 and below 1")
 }
 
+/// Adam moves a weight by up to the rate in a step, and a hundred standard deviations of the widest prior are 1000: with
+/// more, no step leads anywhere, and the whole fit would show it only at its end.
+fn learning_rate(text: &str) -> Result<f64, String> {
+    number(text, |number| number > 0.0 && number <= 1e3, "above 0 and at most 1000")
+}
+
 fn sampling_rate(text: &str) -> Result<f64, String> {
     number(text, |number| number > 0.0 && number <= 1.0, "above 0 and at most 1")
 }
@@ -234,7 +249,8 @@ mod tests {
             ("--sampling-rate", "0", "expected a number above 0 and at most 1"),
             ("--sampling-rate", "1.01", "expected a number above 0 and at most 1"),
             ("--clip-norm", "0", "expected a number above 0 and finite"),
-            ("--learning-rate", "-2", "expected a number above 0 and finite"),
+            ("--learning-rate", "-2", "expected a number above 0 and at most 1000"),
+            ("--learning-rate", "1e300", "expected a number above 0 and at most 1000"),
             ("--steps", "0", "0 is not in 1..18446744073709551615"),
             ("--steps", "1.5", "invalid digit found in string"),
             ("--test-seed-not-private", "-1", "invalid digit found in string"),

@@ -2,7 +2,7 @@
 
 mod parts;
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use dp_vi::FeatureNorms;
 use ndarray::{Array1, Array2, Axis};
@@ -11,7 +11,9 @@ use rayon::prelude::*;
 use crate::bounds::{Bound, Bounds, toml_key};
 use crate::condition::Condition;
 use crate::error::quoted;
-use crate::formula::matrix::{BLOCK, rows_of};
+use crate::formula::matrix::{BLOCK, check_size, rows_of};
+use crate::schema::Entry;
+use crate::schema::draft::looks_like_identifier;
 use crate::split::Split;
 use crate::table::{Cell, Table};
 use crate::{Error, Result};
@@ -200,7 +202,8 @@ impl Design {
     /// [`Error::LabelAmongFeatures`], [`Error::NoFeatures`]), with the bounds ([`Error::MissingBounds`],
     /// [`Error::MissingCategories`], [`Error::BoundForMissingColumn`]), with a cell ([`Error::EmptyCell`],
     /// [`Error::NotANumber`], [`Error::NotFinite`], [`Error::UnknownCategory`]), with a column
-    /// ([`Error::TooManyCategories`], [`Error::SingleCategory`]), or with the labels ([`Error::OneClass`]).
+    /// ([`Error::TooManyCategories`], [`Error::SingleCategory`]), with the labels ([`Error::OneClass`]), or with the size
+    /// of the matrix ([`Error::DesignSize`]).
     pub fn new(
         table: &Table,
         bounds: &Bounds,
@@ -393,9 +396,12 @@ impl Columns {
             let one = Coefficient { name: "(intercept)".into(), meaning: Meaning::Intercept };
             read.columns.push((one, vec![1.0; table.len()]));
         }
-        let readers = columns.iter().map(|column| (*column, Reader::new(table, bounds, column)));
+        let readers: Vec<_> =
+            columns.iter().map(|column| (*column, Reader::new(table, bounds, column))).collect();
+        let widths = readers.iter().filter_map(|(_, reader)| reader.as_ref().ok().map(Reader::width));
+        check_size(table.len(), widths.fold(read.columns.len(), usize::saturating_add))?;
         // In their order, so that of several mistakes the first is reported.
-        for reader in table.read_columns(readers.collect(), Reader::take)? {
+        for reader in table.read_columns(readers, Reader::take)? {
             reader?.finish(&mut read);
         }
         Ok(read)
@@ -427,6 +433,8 @@ impl Columns {
 /// A column of a table that is being read.
 struct Reader<'t> {
     column: &'t str,
+    /// What the bounds file says of it.
+    entry: Option<&'t Entry>,
     kind: ReaderKind,
     /// What has to be noted about it.
     note: Option<String>,
@@ -434,17 +442,23 @@ struct Reader<'t> {
 
 enum ReaderKind {
     Scaled { scale: Scale, values: Vec<f64> },
-    Categories { categories: Vec<String>, codes: Vec<u32> },
+    Categories { categories: Vec<String>, places: HashMap<String, u32>, codes: Vec<u32> },
 }
 
 impl<'t> Reader<'t> {
-    fn new(table: &Table, bounds: &Bounds, column: &'t str) -> Result<Self> {
-        let categories = |categories| ReaderKind::Categories { categories, codes: Vec::new() };
+    fn new(table: &Table, bounds: &'t Bounds, column: &'t str) -> Result<Self> {
+        let categories = |categories: Vec<String>| {
+            let places = categories.iter().cloned().zip(0..).collect();
+            ReaderKind::Categories { categories, places, codes: Vec::new() }
+        };
         let (kind, note) = match bounds.get(column) {
             Some(Bound::Range { low, high }) => {
                 (ReaderKind::Scaled { scale: Scale::new(*low, *high)?, values: Vec::new() }, None)
             }
             Some(Bound::Categories(found)) => (categories(found.clone()), None),
+            None if looks_like_identifier(column) => {
+                return Err(Error::Identifier { file: table.name().into(), column: column.into() });
+            }
             None => {
                 let found = inferred_categories(table, bounds, column)?;
                 let (count, name) = (found.len(), quoted(column));
@@ -452,18 +466,36 @@ impl<'t> Reader<'t> {
                 (categories(found), Some(note))
             }
         };
-        Ok(Self { column, kind, note })
+        Ok(Self { column, entry: bounds.schema().get(column), kind, note })
     }
 
     fn take(&mut self, cell: Cell<'_>) -> Result<()> {
         match &mut self.kind {
-            ReaderKind::Scaled { scale, values } => values.push(scale.apply(cell.number()?)),
-            ReaderKind::Categories { categories, codes } => {
-                let code = categories.iter().position(|category| category == cell.text());
-                codes.push(code.ok_or_else(|| cell.unknown(categories))? as u32);
+            ReaderKind::Scaled { scale, values } => {
+                // Also where the text would be a number. An empty cell has a message of its own.
+                if !cell.text().is_empty() && self.entry.is_some_and(|entry| entry.is_missing(cell.text())) {
+                    return Err(cell.missing());
+                }
+                values.push(scale.apply(cell.number()?));
+            }
+            ReaderKind::Categories { categories, places, codes } => {
+                let code = places.get(cell.text()).copied();
+                let absent = || self.entry.is_some_and(|entry| entry.is_missing(cell.text()));
+                codes.push(code.ok_or_else(|| match !cell.text().is_empty() && absent() {
+                    true => cell.missing(),
+                    false => cell.unknown(categories),
+                })?);
             }
         }
         Ok(())
+    }
+
+    /// How many columns of the design it makes.
+    fn width(&self) -> usize {
+        match &self.kind {
+            ReaderKind::Scaled { .. } => 1,
+            ReaderKind::Categories { categories, .. } => categories.len() - 1,
+        }
     }
 
     /// Adds the columns of the design that it makes.
@@ -474,7 +506,7 @@ impl<'t> Reader<'t> {
                 let meaning = Meaning::Scaled { column: column.to_owned(), scale };
                 to.columns.push((Coefficient { name: column.to_owned(), meaning }, values));
             }
-            ReaderKind::Categories { categories, codes } => {
+            ReaderKind::Categories { categories, codes, .. } => {
                 let Some((baseline, others)) = categories.split_first() else { return };
                 for (place, category) in others.iter().enumerate() {
                     let is = |code: &u32| if *code as usize == place + 1 { 1.0 } else { 0.0 };

@@ -445,6 +445,19 @@ pub enum Error {
         /// Why, and what to do.
         reason: String,
     },
+    /// A design matrix would be too large.
+    #[error(
+        "the design has {columns} columns; at most {most_columns} columns and {most_numbers} numbers are fitted. A column of \
+         many categories belongs into a group, as in (1 | column), or is left out"
+    )]
+    DesignSize {
+        /// How many columns it would have.
+        columns: usize,
+        /// How many it may have.
+        most_columns: usize,
+        /// How many numbers it may have, in all records together.
+        most_numbers: usize,
+    },
     /// An entry of a schema cannot be understood.
     #[error("{}:{line}: column {}: {}", path(file), quoted(column), one_line(reason))]
     Schema {
@@ -490,8 +503,7 @@ pub enum Error {
     },
     /// A column that identifies persons is used.
     #[error(
-        "{}: column {} looks like an identifier of persons, from which nothing can be learned; leave it out of \
-         the formula, or \
+        "{}: column {} looks like an identifier of persons, from which nothing can be learned; leave it out, or \
          give it a line in the schema if it is something else",
         path(file),
         quoted(column)
@@ -501,6 +513,14 @@ pub enum Error {
         file: String,
         /// The column.
         column: String,
+    },
+    /// A text is not a stored schema.
+    #[error("{}: cannot be used as a schema: {}", path(file), one_line(reason))]
+    SchemaFile {
+        /// The file as the user named it.
+        file: String,
+        /// Why.
+        reason: String,
     },
     /// A file is not a fitted regression.
     #[error("{}: cannot be used as a model: {}", path(file), one_line(reason))]
@@ -516,4 +536,20 @@ pub enum Error {
         /// What the drawing library said.
         reason: String,
     },
+}
+
+impl Error {
+    /// The file, the line and the column of the cell that it is about, or of the record where there is no column.
+    pub(crate) fn place(&self) -> Option<(&str, u64, Option<&str>)> {
+        match self {
+            Self::NotANumber { file, line, column }
+            | Self::NotFinite { file, line, column }
+            | Self::EmptyCell { file, line, column, .. }
+            | Self::UnknownCategory { file, line, column, .. }
+            | Self::MissingValue { file, line, column }
+            | Self::NotADate { file, line, column } => Some((file, *line, Some(column))),
+            Self::RaggedRow { file, line, .. } => Some((file, *line, None)),
+            _ => None,
+        }
+    }
 }

@@ -4,11 +4,14 @@ use std::error::Error as StdError;
 use std::ffi::OsString;
 use std::fmt;
 use std::io::Write;
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Parser;
 
-use crate::error::one_line;
+use crate::error::{one_line, quoted};
+use crate::table::text_at;
+use crate::twin;
 
 /// The exit code for bad input.
 pub const BAD_INPUT: u8 = 2;
@@ -109,6 +112,50 @@ pub fn run_with<T: Parser>(
         }
         Err(Stop::Wrong(line)) => fail(&line),
     }
+}
+
+/// Says something of the records that no guarantee covers, to the standard error: for the person who holds them and has
+/// asked for it, and not among what may be shown.
+pub fn for_the_holder(words: &str) {
+    let _ = writeln!(std::io::stderr(), "{words}");
+}
+
+/// Adds to an error that is about a cell, or a record, what stands there, where the person who holds the file has asked for
+/// it.
+///
+/// # Privacy
+///
+/// The text is a record's. Without `show` an error names the file, the line and the column, and nothing else.
+///
+/// # Errors
+///
+/// That of `result`.
+pub fn with_values<T>(show: bool, result: Result<T, Box<dyn StdError>>) -> Result<T, Box<dyn StdError>> {
+    result.map_err(|error| {
+        let words = |error: &(dyn StdError + 'static)| {
+            let mut next = Some(error);
+            while let Some(error) = next {
+                let of_twin = || match error.downcast_ref() {
+                    Some(twin::Error::Table(error)) => Some(error),
+                    _ => None,
+                };
+                let known = error.downcast_ref::<crate::Error>().or_else(of_twin);
+                if let Some((file, line, column)) = known.and_then(crate::Error::place) {
+                    return text_at(Path::new(file), line, column);
+                }
+                next = error.source();
+            }
+            None
+        };
+        match show.then(|| words(error.as_ref())).flatten() {
+            Some(text) => {
+                let said = error_line(error.as_ref());
+                let said = said.strip_prefix("error: ").unwrap_or(&said);
+                format!("{said}; it holds {}, which is a record's: do not publish it", quoted(&text)).into()
+            }
+            None => error,
+        }
+    })
 }
 
 fn fail(line: &str) -> ExitCode {

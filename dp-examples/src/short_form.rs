@@ -9,7 +9,10 @@ use crate::bounds::Bounds;
 use crate::design::{Columns, Design, Intercept};
 use crate::logistic::{self, Settings};
 use crate::output::write_whole;
-use crate::plot::svg;
+use crate::program::for_the_holder;
+use crate::regression::posterior::Summary;
+use crate::report::forest::{self, Row};
+use crate::schema::clamped_in_words;
 use crate::split::area_under_curve;
 use crate::split::{accuracy, log_loss, probabilities, split};
 use crate::summary::{Marginal, WeightSummary};
@@ -69,6 +72,16 @@ pub fn fit(arguments: FitArguments) -> Result<(), Box<dyn Error>> {
     arguments.check_outputs()?;
     arguments.check_sampling()?;
     let name = arguments.data.display().to_string();
+    if arguments.count_clamped {
+        let bounds = arguments.bounds.as_deref().map_or_else(|| Ok(Bounds::none()), Bounds::read)?;
+        let mut schema = bounds.schema().clone();
+        // The label's column is compared as it is, and others are not read.
+        schema.columns.retain(|column, _| {
+            column != arguments.positive_if.column()
+                && arguments.features.as_ref().is_none_or(|chosen| chosen.contains(column))
+        });
+        for_the_holder(&clamped_in_words(&schema.clamped(&arguments.data)?));
+    }
     let mut design = read(&arguments)?;
     let seed = match arguments.test_seed_not_private {
         Some(number) => Seed::for_tests(number),
@@ -128,7 +141,15 @@ pub fn fit(arguments: FitArguments) -> Result<(), Box<dyn Error>> {
         Some(_) => {
             let title =
                 format!("Posterior at epsilon = {}, delta = {:e}", arguments.epsilon, arguments.delta);
-            Some(svg(&title, &weights)?)
+            let row = |weight: &WeightSummary| {
+                let (private, (low, high)) = (weight.private, weight.private.interval_90());
+                let name = weight.name.clone();
+                let summary = Summary { name, mean: private.mean(), sd: private.sd(), low, high };
+                Row { label: weight.name.clone(), summary }
+            };
+            let rows: Vec<Row> = weights.iter().map(row).collect();
+            let scale = "weights of columns scaled from their public bounds to [-1, 1], with 90 % intervals";
+            Some(forest::svg(&title, scale, &rows)?)
         }
         None => None,
     };

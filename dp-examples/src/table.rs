@@ -5,6 +5,7 @@ mod lines;
 #[cfg(feature = "parquet")]
 mod parquet;
 mod parts;
+mod place;
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -15,8 +16,9 @@ use rayon::prelude::*;
 
 use file::Source;
 pub use file::read_file;
-pub(crate) use lines::{line_at, utf8};
+pub(crate) use lines::utf8;
 use parts::Parts;
+pub(crate) use place::text_at;
 
 #[cfg(feature = "parquet")]
 use crate::error::quoted;

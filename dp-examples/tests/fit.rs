@@ -213,6 +213,104 @@ fn a_closed_pipe_is_an_error_and_loses_no_file() {
     assert!(folder.read("m.json").contains("\"version\":1"));
 }
 
+/// What the person who holds the file asks for, and nobody else is shown.
+#[test]
+fn values_are_shown_and_counted_where_that_is_asked_for() {
+    let folder = folder("values");
+    folder.write(
+        "word.csv",
+        b"id,age,sex,hours,job,income,children\n1,30,male,40,clerk,90,0\n2,3x,male,40,clerk,1,0\n",
+    );
+    folder.write("ragged.csv", b"id,age\n1,30\n2,40,s3cr3t\n");
+    folder.write("few.toml", b"age = [17, 30]\nincome = [0, 100]\nhours = [1, 99]\n");
+    let long = |data: &'static str| {
+        ["income >= 80 ~ age", data, "--schema", "few.toml", "--epsilon=1", "--steps=20"]
+    };
+    let short = |data: &'static str| {
+        [
+            "--data",
+            data,
+            "--positive-if",
+            "income>=80",
+            "--features=age",
+            "--bounds=few.toml",
+            "--epsilon=1",
+            "--delta=1e-5",
+        ]
+    };
+    for (data, cell) in [("word.csv", "3x"), ("ragged.csv", "s3cr3t")] {
+        for fit in [&long(data)[..], &short(data)[..]] {
+            let plain = folder.bad(fit);
+            assert!(!plain.contains(cell), "{plain}");
+            let shown = folder.bad(&[fit, &["--show-values"]].concat());
+            assert!(shown.contains(cell) && shown.contains("do not publish it"), "{shown}");
+        }
+    }
+    for fit in [&long("people.csv")[..], &[&short("people.csv")[..], &["--steps=20"]].concat()] {
+        let output = folder.run(&[fit, &["--count-clamped"]].concat());
+        assert!(output.status.success());
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(said.contains("of 'age'") && said.contains("NOT covered by the guarantee"), "{said}");
+        assert!(!said.contains("'hours'"), "only what is used, or outside: {said}");
+        // Not among what may be shown.
+        assert!(!String::from_utf8_lossy(&output.stdout).contains("outside"), "{said}");
+        assert!(!String::from_utf8_lossy(&folder.run(fit).stderr).contains("outside"));
+    }
+}
+
+/// Tables that are too large for a fit are refused before memory or time is spent on them.
+#[test]
+fn large_designs_are_refused() {
+    let folder = folder("large");
+    let wide: Vec<String> = (0..100_000).map(|i| format!("x{i}")).collect();
+    folder
+        .write("wide.csv", format!("y,{}\n1,{}\n", wide.join(","), vec!["0"; 100_000].join(",")).as_bytes());
+    let schema: String = wide.iter().map(|name| format!("{name} = [0, 1]\n")).collect();
+    folder.write("wide.toml", format!("y = [0, 1]\n{schema}").as_bytes());
+    let told = folder.bad(&["y ~ .", "wide.csv", "--schema=wide.toml", "--family=gaussian", "--epsilon=1"]);
+    assert!(told.contains("100000 columns") && told.contains("at most 1000 terms"), "{told}");
+    let short = |data: &'static str, condition: &'static str, bounds: &'static str| {
+        folder.bad(&[
+            "--data",
+            data,
+            "--positive-if",
+            condition,
+            "--bounds",
+            bounds,
+            "--epsilon=1",
+            "--delta=1e-5",
+        ])
+    };
+    let rows: String = (0..3000).map(|i| format!("t{i},{}\n", i % 2)).collect();
+    folder.write("towns.csv", ("town,y\n".to_owned() + &rows).as_bytes());
+    let towns: Vec<String> = (0..3000).map(|i| format!("'t{i}'")).collect();
+    folder.write("towns.toml", format!("town = [{}]", towns.join(", ")).as_bytes());
+    let told = short("towns.csv", "y=1", "towns.toml");
+    assert!(told.contains("3000 columns") && told.contains("at most 2000"), "{told}");
+    assert!(short("wide.csv", "y=1", "wide.toml").contains("every record"));
+}
+
+/// Five hundred columns, and a column of two thousand categories.
+#[test]
+fn wide_designs_are_fitted() {
+    let folder = folder("wide");
+    let names: Vec<String> = (0..500).map(|i| format!("x{i}")).collect();
+    let row = |i: usize| (0..500).map(|j| (i * (j + 3) / 7 % 2).to_string()).collect::<Vec<_>>().join(",");
+    let rows: Vec<String> = (0..40).map(row).collect();
+    folder.write("wide.csv", format!("{}\n{}\n", names.join(","), rows.join("\n")));
+    folder.write("wide.toml", names.iter().map(|name| format!("{name} = [0, 1]\n")).collect::<String>());
+    let end = ["--epsilon=1", "--steps=5"];
+    let text =
+        folder.good(&[&["x0 ~ .", "wide.csv", "--schema=wide.toml", "--family=gaussian"][..], &end].concat());
+    assert!(text.contains("x499"));
+    let towns: Vec<String> = (0..1999).map(|i| format!("'t{i}'")).collect();
+    folder.write("towns.toml", format!("y = [0, 1]\ntown = [{}]", towns.join(", ")));
+    let rows: String = (0..200).map(|i| format!("t{},{}\n", i * 9, i % 2)).collect();
+    folder.write("towns.csv", "town,y\n".to_owned() + &rows);
+    let text = folder.good(&[&["y >= 1 ~ town", "towns.csv", "--schema=towns.toml"][..], &end].concat());
+    assert!(text.contains("town[T.t1998]"));
+}
+
 #[test]
 fn schemas_are_drafted_from_the_header() {
     let folder = folder("schema");

@@ -209,7 +209,7 @@ fn bad_input_is_one_line_exit_code_two_and_no_file() {
         ("--data", "empty.csv", &["empty.csv:1", "empty"]),
         ("--data", "ragged.csv", &["ragged.csv:3", "3 cells"]),
         ("--data", "word.csv", &["word.csv:3", "'age'", "does not hold a number"]),
-        ("--data", "nan.csv", &["nan.csv:3", "'age'", "finite number"]),
+        ("--data", "nan.csv", &["nan.csv:3", "'age'", "has no value here"]),
         ("--data", "stranger.csv", &["stranger.csv:3", "'sex'", "'male'"]),
         ("--features", "age,height", &["'height'", "'hours'"]),
         ("--features", "age,income", &["income"]),

@@ -82,3 +82,56 @@ fn a_folder_is_checked_before_anything_is_paid_for() {
     std::fs::create_dir_all(folder.path("out/model.json")).unwrap();
     before("out --overwrite", "it is a folder");
 }
+
+/// What nobody hears is an error, also where nothing but the text is wanted.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_standard_output_is_an_error() {
+    let folder = folder("full-output");
+    folder.good(&format!("{FIT} --rows 50"));
+    let full = |words: &str| {
+        let device = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let output = folder.command(words).stdout(device).output().unwrap();
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{words}: {told}");
+        assert!(told.starts_with("error: ") && told.lines().count() == 1, "{words}: {told}");
+    };
+    full("check out/model.json out/twin.csv t.csv");
+    full("sample out/model.json --rows 3 --out rows.csv");
+    full("report out/model.json --out page.html");
+    // The files are there all the same.
+    assert_eq!(folder.read("rows.csv").lines().count(), 4);
+    assert!(folder.read("page.html").ends_with("</html>\n"));
+}
+
+#[test]
+fn values_are_shown_and_counted_where_that_is_asked_for() {
+    let folder = folder("values");
+    let table = folder.read("t.csv");
+    let columns = table.lines().next().unwrap().split(',').count();
+    folder.write("ragged.csv", table.clone() + &"s3cr3t,".repeat(columns) + "\n");
+    let line = "fit ragged.csv --schema s.toml --epsilon 1 --out o";
+    assert!(!folder.bad(line).contains("s3cr3t"));
+    assert!(folder.bad(&format!("{line} --show-values")).contains("s3cr3t"));
+    let output = folder.run(&format!("{FIT} --count-clamped"));
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && told.contains("NOT covered by the guarantee"), "{told}");
+}
+
+#[test]
+fn tables_may_have_five_hundred_columns_and_a_column_a_hundred_thousand_categories() {
+    let folder = folder("wide");
+    let names: Vec<String> = (0..500).map(|i| format!("x{i}")).collect();
+    let row = |i: usize| (0..500).map(|j| ["a", "b"][i * (j + 3) / 7 % 2]).collect::<Vec<_>>().join(",");
+    let rows: Vec<String> = (0..60).map(row).collect();
+    folder.write("wide.csv", format!("{}\n{}\n", names.join(","), rows.join("\n")));
+    folder.write("wide.toml", names.iter().map(|name| format!("{name} = ['a', 'b']\n")).collect::<String>());
+    folder.good("fit wide.csv --schema wide.toml --epsilon 1 --rows 20 --out wide");
+    assert_eq!(folder.read("wide/twin.csv").lines().next().unwrap().split(',').count(), 500);
+    let towns: Vec<String> = (0..100_000).map(|i| format!("'t{i}'")).collect();
+    folder.write("towns.toml", format!("town = [{}]\nrich = ['no', 'yes']", towns.join(", ")));
+    let rows: String = (0..500).map(|i| format!("t{},{}\n", i * 199, ["no", "yes"][i % 2])).collect();
+    folder.write("towns.csv", "town,rich\n".to_owned() + &rows);
+    folder.good("fit towns.csv --schema towns.toml --epsilon 1 --rows 20 --out towns");
+    assert_eq!(folder.read("towns/twin.csv").lines().count(), 21);
+}

@@ -316,7 +316,8 @@ fn a_ledger_that_lacks_the_debits_is_refused() {
     // The first line, the curvature, three blocks.
     assert_eq!(lines.len(), 5);
     let resume = |spent: &Path| {
-        let mut ledger = FileLedger::open(spent, wide).unwrap();
+        // Somebody has taken the file as it is, whatever its head says.
+        let mut ledger = FileLedger::accept(spent).unwrap();
         let before = (std::fs::read(spent).unwrap(), std::fs::read(&path).unwrap());
         let told = run().checkpoint(&path, 10).resume_from(&records, &mut ledger).err();
         let unchanged = before == (std::fs::read(spent).unwrap(), std::fs::read(&path).unwrap());
@@ -328,6 +329,9 @@ fn a_ledger_that_lacks_the_debits_is_refused() {
     };
     let theirs = resume(&others).unwrap();
     assert!(theirs.contains("this is not the ledger that was paid from"), "{theirs}");
+    std::fs::write(&spent, lines[..4].concat()).unwrap();
+    let cut = FileLedger::open(&spent, wide).unwrap_err().to_string();
+    assert!(cut.contains("no longer has the 4 debits"), "{cut}");
     for kept in 1..5 {
         std::fs::write(&spent, lines[..kept].concat()).unwrap();
         let told = resume(&spent).unwrap();
@@ -335,7 +339,7 @@ fn a_ledger_that_lacks_the_debits_is_refused() {
     }
     // As many debits, of something else.
     std::fs::write(&spent, &empty).unwrap();
-    let mut ledger = FileLedger::open(&spent, wide).unwrap();
+    let mut ledger = FileLedger::accept(&spent).unwrap();
     let other = dp_accountant::Event::new(dp_accountant::Mechanism::PureDp { epsilon: 0.01 }, Sampling::None)
         .unwrap();
     for _ in 0..4 {
@@ -345,6 +349,7 @@ fn a_ledger_that_lacks_the_debits_is_refused() {
     assert!(resume(&spent).unwrap().contains("it has 4: it was restored from an old copy"));
     // A copy in memory of the right one has all debits, but what is debited from it is lost.
     std::fs::write(&spent, &right).unwrap();
+    drop(FileLedger::accept(&spent).unwrap());
     let mut copy = FileLedger::read(&spent).unwrap();
     let told = run().checkpoint(&path, 10).resume_from(&records, &mut copy).unwrap_err().to_string();
     assert!(told.contains("FileLedger::open") && copy.debits().len() == 4, "{told}");

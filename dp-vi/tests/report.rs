@@ -51,6 +51,29 @@ fn advantage_and_success_are_those_of_all_releases() {
     }
 }
 
+/// A mechanism that publishes each record whole with a probability of δ keeps to any ε.
+#[test]
+fn a_delta_of_a_record_or_more_is_warned_of() {
+    for (relation, delta, stated, warned) in [
+        (Relation::ReplaceOne, 0.1, None, Some(4.0)),
+        (Relation::ReplaceOne, 0.02, None, None),
+        (Relation::AddRemove, 0.02, Some(100), Some(2.0)),
+        (Relation::AddRemove, 0.02, Some(49), None),
+    ] {
+        let budget = Budget { delta, ..budget(relation) };
+        let vi = DpVi::new(model, AutoNormal::new()).budget(budget).subsample(FullBatch).steps(20);
+        let vi = match stated {
+            Some(number) => vi.public_records(number),
+            None => vi,
+        };
+        let report = vi.fit(&records()).unwrap().privacy().clone();
+        let published = report.published_by_delta();
+        assert_eq!(published.map(f64::round), warned, "{relation} {delta}: {published:?}");
+        let text = report.to_string();
+        assert_eq!(text.contains("WARNING: this delta is too large"), warned.is_some(), "{text}");
+    }
+}
+
 #[test]
 fn a_run_that_stopped_states_the_cost_of_all_it_planned() {
     let vi = || {

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use dp_examples::arguments::FitArguments;
-use dp_examples::program::run_with;
+use dp_examples::program::{run_with, with_values};
 use dp_examples::regression::arguments::{PredictArguments, RegressionArguments, SchemaArguments};
 use dp_examples::regression::{command, others};
 use dp_examples::short_form;
@@ -19,15 +19,21 @@ fn main() -> ExitCode {
         }
         "predict" => {
             arguments.remove(1);
-            run_with(arguments, |arguments: PredictArguments| others::predictions(&arguments))
+            run_with(arguments, |arguments: PredictArguments| {
+                with_values(arguments.show_values, others::predictions(&arguments))
+            })
         }
         // A formula has a ~; the short form names a condition by an option.
         _ if has(&arguments, |argument| argument.contains('~'))
             && !has(&arguments, |argument| argument.starts_with("--positive-if")) =>
         {
-            run_with(arguments, |arguments: RegressionArguments| command::fit(&arguments))
+            run_with(arguments, |arguments: RegressionArguments| {
+                with_values(arguments.show_values, command::fit(&arguments))
+            })
         }
-        _ => run_with(arguments, |arguments: FitArguments| short_form::fit(arguments)),
+        _ => run_with(arguments, |arguments: FitArguments| {
+            with_values(arguments.show_values, short_form::fit(arguments))
+        }),
     }
 }
 

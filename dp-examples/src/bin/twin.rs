@@ -7,7 +7,8 @@ use std::process::ExitCode;
 
 use dp_accountant::Budget;
 use dp_examples::output::{check_writable, write_whole};
-use dp_examples::program::run;
+use dp_examples::program::{for_the_holder, run, with_values};
+use dp_examples::schema::clamped_in_words;
 use dp_examples::table::Table;
 use dp_examples::twin::arguments::{Arguments, Check, Fit, Job, Report, Sample};
 use dp_examples::twin::{self, Model, Paid, Schema, Settings, Sizes};
@@ -16,7 +17,7 @@ use dp_sampler::{Purpose, Seed, Stream};
 fn main() -> ExitCode {
     run(|arguments: Arguments| match arguments.job {
         Job::Schema(schema) => dp_examples::regression::others::schema(&schema),
-        Job::Fit(fit) => make(&fit),
+        Job::Fit(fit) => with_values(fit.show_values, make(&fit)),
         Job::Sample(sample) => draw(&sample),
         Job::Check(check) => compare(&check),
         Job::Report(report) => describe(&report),
@@ -27,6 +28,9 @@ fn make(options: &Fit) -> Result<(), Box<dyn Error>> {
     let classes = options.classes()?;
     twin::check_folder(&options.out, options.overwrite)?;
     let schema = Schema::read(&options.schema)?;
+    if options.count_clamped {
+        for_the_holder(&clamped_in_words(&schema.schema().clamped(&options.data)?));
+    }
     let data = twin::Data::read(&options.data, schema)?;
     let seed = |further: u64| match options.test_seed_not_private {
         Some(number) => Ok(Seed::for_tests(number.wrapping_add(further))),
@@ -98,10 +102,10 @@ fn describe(options: &Report) -> Result<(), Box<dyn Error>> {
     say(&format!("Page: {}\n", options.out.display()))
 }
 
-/// A closed pipe is no failure: the files are there.
+/// What cannot be said is a failure, although files are there: somebody waits for it.
 fn say(text: &str) -> Result<(), Box<dyn Error>> {
-    let _ = std::io::stdout().write_all(text.as_bytes());
-    Ok(())
+    let mut out = std::io::stdout().lock();
+    Ok(out.write_all(text.as_bytes()).and_then(|()| out.flush())?)
 }
 
 fn generator() -> Result<Stream, dp_sampler::Error> {

@@ -6,6 +6,7 @@ use super::{Columns, Design, Intercept, feature_columns, numbers};
 use crate::Error;
 use crate::bounds::Bounds;
 use crate::condition::Condition;
+use crate::formula::matrix::check_size;
 use crate::table::Table;
 
 impl Design {
@@ -49,6 +50,7 @@ impl Design {
 
     /// Adds more records, after those that there are.
     fn append(&mut self, more: &Self) -> Option<()> {
+        check_size(self.labels.len() + more.labels.len(), self.coefficients.len()).ok()?;
         self.features.append(ndarray::Axis(0), more.features.view()).ok()?;
         self.labels.append(ndarray::Axis(0), more.labels.view()).ok()
     }

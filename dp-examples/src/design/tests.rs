@@ -113,7 +113,6 @@ fn cells_that_are_no_numbers() {
     for (cell, says) in [
         ("abc", "{} does not hold a number here; "),
         ("", "{}: the cell is empty, expected a number"),
-        ("NaN", "{} does not hold a finite number here"),
         ("-inf", "{} does not hold a finite number here"),
         ("1e999", "{} does not hold a finite number here"),
         ("0;5", "{} does not hold a number here; "),
@@ -125,6 +124,20 @@ fn cells_that_are_no_numbers() {
         assert!(told.starts_with(&expected) && (cell.is_empty() || !told.contains(cell)), "{told}");
         // Without bounds the same cell is what is reported first: it is in a file of otherwise numbers.
         assert_eq!(message(csv.as_bytes(), b"", "y==1", None), told);
+    }
+    // What stands for no value, by default or by a list, also where it would be a number or a category.
+    for (cell, bounds) in [
+        ("NaN", "length = [0, 1]"),
+        ("N/A", "length = [0, 1]"),
+        ("-9", "length = { range = [0, 1], missing_texts = ['-9'] }"),
+        ("?", "length = ['0.1', '0.2']"),
+    ] {
+        let csv = format!("length,y\n0.1,0\n{cell},1\n");
+        let told = message(csv.as_bytes(), bounds.as_bytes(), "y==1", None);
+        assert!(
+            told.starts_with("a.csv:3: column 'length' has no value here") && told.contains("drop"),
+            "{told}"
+        );
     }
     let label = message(b"length,y\n0.1,0\n0.2,oops\n", b"length = [0, 1]", "y==1", None);
     assert!(
@@ -196,13 +209,15 @@ fn text_columns_that_cannot_be_categories() {
         public(b"sex,y\nM,0\nM,1\n", b"", "y==1").err().unwrap().to_string(),
         "a.csv: column 'sex' has the same text in every record, expected at least two categories"
     );
-    let mut names = String::from("name,y\n");
+    let told = public(b"name,y\nM,0\nF,1\n", b"", "y==1").err().unwrap().to_string();
+    assert!(told.contains("'name' looks like an identifier of persons"), "{told}");
+    let mut names = String::from("town,y\n");
     for i in 0..=MOST_INFERRED_CATEGORIES {
         names.push_str(&format!("person{i},{}\n", i % 2));
     }
     let shown = public(names.as_bytes(), b"", "y==1").err().unwrap().to_string();
     assert!(
-        shown.starts_with("a.csv: column 'name' holds more than 50 different texts, the most that are read"),
+        shown.starts_with("a.csv: column 'town' holds more than 50 different texts, the most that are read"),
         "{shown}"
     );
 }

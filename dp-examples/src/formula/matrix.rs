@@ -260,12 +260,13 @@ pub fn matrix(terms: &[Term], frame: &Frame) -> Result<Matrix> {
 }
 
 /// Checks that a matrix of so many records and columns is not too large.
-fn check_size(rows: usize, columns: usize) -> Result<()> {
+///
+/// # Errors
+///
+/// [`Error::DesignSize`].
+pub(crate) fn check_size(rows: usize, columns: usize) -> Result<()> {
     if columns > MOST_COLUMNS || columns.saturating_mul(rows) > MOST_ENTRIES {
-        return Err(wrong(format!(
-            "the formula has {columns} columns; at most {MOST_COLUMNS} columns and {MOST_ENTRIES} numbers are fitted. A \
-             column of many categories belongs into a group, as in (1 | column), or is left out"
-        )));
+        return Err(Error::DesignSize { columns, most_columns: MOST_COLUMNS, most_numbers: MOST_ENTRIES });
     }
     Ok(())
 }

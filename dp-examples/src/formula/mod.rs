@@ -31,6 +31,7 @@ pub mod matrix;
 mod parser;
 mod spline;
 
+use std::collections::HashSet;
 use std::fmt;
 
 pub use expression::Expression;
@@ -154,7 +155,7 @@ impl Formula {
     ///
     /// # Errors
     ///
-    /// [`Error::Formula`](crate::Error::Formula) where no column is left.
+    /// [`Error::Formula`](crate::Error::Formula) where no column is left, or more than a formula may have terms.
     ///
     /// ```
     /// use dp_examples::formula::Formula;
@@ -184,6 +185,14 @@ impl Formula {
             );
             return Err(crate::Error::Formula { reason });
         }
+        if names.len() > parser::MOST_TERMS {
+            let reason = format!(
+                "'{self}': the . stands for {} columns; a formula has at most {} terms, so name those that matter",
+                names.len(),
+                parser::MOST_TERMS
+            );
+            return Err(crate::Error::Formula { reason });
+        }
         let all = format!("({})", names.join(" + "));
         let mut text: String = self.text.chars().take(left + 1).collect();
         for (place, c) in right.chars().enumerate() {
@@ -194,9 +203,9 @@ impl Formula {
 
     /// The columns that are predicted from, each once, in the order in which they are met.
     pub fn columns(&self) -> Vec<&str> {
-        let mut found = Vec::new();
+        let (mut found, mut seen) = (Vec::new(), HashSet::new());
         let mut add = |column| {
-            if !found.contains(&column) {
+            if seen.insert(column) {
                 found.push(column);
             }
         };

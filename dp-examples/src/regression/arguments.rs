@@ -100,6 +100,15 @@ pub struct RegressionArguments {
     #[arg(long, value_name = "NORM", value_parser = positive, allow_hyphen_values = true)]
     pub clip_norm: Option<f64>,
 
+    /// Show in an error what the cell holds that it is about: it is a record's, and for nobody else
+    #[arg(long)]
+    pub show_values: bool,
+
+    /// Say, to the standard error, how many values lie outside their public bounds: exact figures, NOT covered by the
+    /// guarantee
+    #[arg(long)]
+    pub count_clamped: bool,
+
     /// Fixed seed for tests: the run can be repeated by anybody who knows it and is NOT private
     #[arg(long, value_name = "SEED", allow_hyphen_values = true)]
     pub test_seed_not_private: Option<u64>,
@@ -131,6 +140,10 @@ pub struct PredictArguments {
     /// CSV file with the columns of the formula; the outcome is not needed
     #[arg(value_parser = file)]
     pub data: PathBuf,
+
+    /// Show in an error what the cell holds that it is about: it is a record's, and for nobody else
+    #[arg(long)]
+    pub show_values: bool,
 
     /// Write the predictions to this CSV file instead of the standard output
     #[arg(long, value_name = "FILE", value_parser = file)]

@@ -22,7 +22,8 @@ use super::say::say;
 use super::specification::Specification;
 use crate::Result;
 use crate::formula::matrix::Design;
-use crate::schema::Schema;
+use crate::program::for_the_holder;
+use crate::schema::{Schema, clamped_in_words};
 use crate::split::{Split, split};
 use crate::table::Table;
 
@@ -52,6 +53,11 @@ pub fn fit(arguments: &RegressionArguments) -> Result<(), Failure> {
     let mut used = prepared.formula.columns();
     used.push(prepared.formula.outcome());
     let public = prepared.schema.statements(&used);
+    if arguments.count_clamped {
+        let mut schema = prepared.schema.clone();
+        schema.columns.retain(|column, _| used.contains(&column.as_str()));
+        for_the_holder(&clamped_in_words(&schema.clamped(&arguments.data)?));
+    }
 
     let seed = |number: u64| match arguments.test_seed_not_private {
         Some(fixed) => Ok(Seed::for_tests(fixed.wrapping_add(number))),

@@ -142,8 +142,8 @@ fn model_file(
     let numbers: usize = one.draws.groups.iter().map(|group| group.levels.len() * group.names.len()).sum();
     let kept = KEPT.min(MOST_KEPT / numbers.max(1)).max(50);
     let mut schema = prepared.schema.clone();
-    let used = prepared.formula.columns();
-    schema.columns.retain(|column, _| used.contains(&column.as_str()));
+    let used: std::collections::HashSet<&str> = prepared.formula.columns().into_iter().collect();
+    schema.columns.retain(|column, _| used.contains(column.as_str()));
     let (format, version) = ModelFile::header();
     let told = |error: serde_json::Error| Error::Formula { reason: error.to_string() };
     let model = ModelFile {

@@ -22,16 +22,19 @@
 //! that record alone, so the guarantee for the design matrix is one for the file. `read_from_records = true` admits
 //! that categories were read from the file: the privacy statement then says so.
 
+mod clamped;
 pub mod date;
 pub mod draft;
 mod frame;
+mod stored;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use toml::Value;
 
+pub use clamped::{Clamped, clamped_in_words};
 pub use frame::{Frame, Values, categories_of};
 
 use crate::bounds::{self, Bound};
@@ -83,6 +86,7 @@ pub enum Missing {
 
 /// What is publicly known of a column.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Entry {
     /// What it holds.
     pub kind: Kind,
@@ -205,7 +209,8 @@ impl Schema {
     ///
     /// [`Error::BoundForMissingColumn`] for the first that is not.
     pub fn check_columns(&self, table: &str, columns: &[String]) -> Result<()> {
-        let stray = self.columns.keys().filter(|column| !columns.contains(column));
+        let there: HashSet<&String> = columns.iter().collect();
+        let stray = self.columns.keys().filter(|column| !there.contains(column));
         match stray.min_by_key(|column| self.line(column)) {
             None => Ok(()),
             Some(column) => Err(Error::BoundForMissingColumn {

@@ -20,11 +20,6 @@ pub(super) fn utf8_from<'b>(name: &str, bytes: &'b [u8], line: u64) -> Result<&'
     })
 }
 
-/// The line, counted from 1, that the byte at `offset` stands on.
-pub(crate) fn line_at(bytes: &[u8], offset: usize) -> u64 {
-    LineCounter::new(bytes, 1).line(offset)
-}
-
 /// Counts line ends (LF, CRLF or CR) up to positions that never go back.
 pub(super) struct LineCounter<'b> {
     bytes: &'b [u8],

@@ -103,6 +103,9 @@ impl<'s> Parts<'s> {
                 let checked = text.map(|_| Some(end));
                 return checked.map_err(|error| damage(&mut self.source).unwrap_or(error));
             }
+            if self.bytes.len() > LONGEST_RECORD {
+                return Err(self.too_long());
+            }
             if self.source.read(&mut self.bytes)? == 0 {
                 break;
             }
@@ -114,6 +117,18 @@ impl<'s> Parts<'s> {
             return Err(Error::UnclosedQuote { file: file.to_owned(), line });
         }
         Ok(Some(bytes.len()).filter(|end| *end > 0))
+    }
+
+    /// What is said of a record that does not end in what has been read of it.
+    fn too_long(&self) -> Error {
+        let (file, mut lines) = (self.source.name().to_owned(), LineCounter::new(&self.bytes, self.line));
+        let line = lines.line_of_record(0, self.bytes.len());
+        let quote = match self.ends.unclosed() {
+            Some(offset) => format!("; the quote on line {} is not closed in it", lines.line(offset)),
+            None => String::new(),
+        };
+        let reason = format!("a record is longer than {} MiB{quote}", LONGEST_RECORD >> 20);
+        Error::NotCsv { file, line, reason }
     }
 
     /// Turns the text up to there into cells. The line that it ends on.
@@ -177,6 +192,10 @@ impl<'s> Parts<'s> {
         self.line = line;
     }
 }
+
+/// A header of 100,000 names or a long text fits in a record of 16 MiB; a file without line ends, or whose quote is never
+/// closed, does not, and is refused before it fills the memory.
+const LONGEST_RECORD: usize = 16 << 20;
 
 /// Why the rest of a source cannot be read, if it cannot.
 fn damage(source: &mut Source<'_>) -> Option<Error> {
@@ -331,6 +350,23 @@ mod tests {
         assert_eq!(Table::in_parts(&path, |_, _| Some(())), None);
         assert_eq!(Table::in_parts(&folder.0, |_, _| Some(())), None);
         assert_eq!(Table::in_parts(Path::new("/dev/null"), |_, _| Some(())), None);
+    }
+
+    /// A file without a line end is refused as soon as a record is too long, however large the file is.
+    #[test]
+    fn records_are_not_endless() {
+        let told = |begin: &str, byte: &str, bytes: usize| {
+            let text = begin.to_owned() + &byte.repeat(bytes / byte.len()) + "\n";
+            Table::parse("a.csv", text.as_bytes()).err().map(|error| error.to_string())
+        };
+        let long = LONGEST_RECORD + (8 << 20);
+        let plain = told("x\n\n1\n", "a", long).unwrap();
+        assert!(plain.starts_with("a.csv:4: ") && plain.ends_with("longer than 16 MiB"), "{plain}");
+        let quoted = told("x,y\n1,\"", "a\n", long).unwrap();
+        assert!(quoted.contains(":2: ") && quoted.contains("the quote on line 2 is not closed"), "{quoted}");
+        assert_eq!(told("x\n", "1", LONGEST_RECORD - 1), None);
+        // The header is a record, too.
+        assert!(told("", "a", long).unwrap().contains("longer than 16 MiB"));
     }
 
     /// What is wrong with the bytes is said first, wherever it stands.

@@ -103,6 +103,13 @@ pub struct Fit {
     /// Folder for twin.csv, model.json, privacy.json and report.html
     #[arg(long, value_name = "FOLDER", value_parser = file)]
     pub out: PathBuf,
+    /// Show in an error what the cell holds that it is about: it is a record's, and for nobody else
+    #[arg(long)]
+    pub show_values: bool,
+    /// Say, to the standard error, how many values lie outside their public bounds: exact figures, NOT covered by the
+    /// guarantee
+    #[arg(long)]
+    pub count_clamped: bool,
     /// Replace the files of a folder that exists; rows and page of its former model are removed
     #[arg(long)]
     pub overwrite: bool,

@@ -27,7 +27,7 @@ pub enum Error {
     },
     /// A mistake in a table or bounds file.
     #[error(transparent)]
-    Table(crate::Error),
+    Table(#[from] crate::Error),
     /// What the release of marginals refused.
     #[error(transparent)]
     Release(#[from] dp_vi::Error),
@@ -43,18 +43,5 @@ impl Error {
     /// A message of its own.
     pub(super) fn input(message: impl Into<String>) -> Self {
         Self::Input(message.into())
-    }
-}
-
-impl From<crate::Error> for Error {
-    /// Without the cells that some messages quote.
-    fn from(error: crate::Error) -> Self {
-        match error {
-            crate::Error::RaggedRow { file, line, found, expected, .. } => Self::Input(format!(
-                "{file}:{line}: {found} cells, expected {expected} as in the header (is a cell with a comma not in quotes?)"
-            )),
-            crate::Error::NotCsv { file, line, .. } => Self::Input(format!("{file}:{line}: not a CSV file")),
-            other => Self::Table(other),
-        }
     }
 }

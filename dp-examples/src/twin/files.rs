@@ -157,6 +157,14 @@ pub fn summary(model: &Model, sizes: Sizes, folder: &str) -> String {
     if sets.len() > MOST_SETS {
         text += &format!("  and {} more, in privacy.json\n", sets.len() - MOST_SETS);
     }
+    if cost.delta * model.records >= 1.0 {
+        text += &format!(
+            "WARNING: this delta is too large. Publishing {:.3} records whole, chosen at random, would keep to it; choose one \
+             well below {:.1e}, one in the number of records.\n",
+            cost.delta * model.records,
+            1.0 / model.records
+        );
+    }
     match cost.secret {
         true => {
             text + &format!(

@@ -10,6 +10,8 @@ use super::schema::Kind;
 use super::scores::Scores;
 use crate::report::escaped;
 
+mod pairs;
+
 /// Most bars of a column.
 const BARS: usize = 16;
 /// Most columns of which pictures are drawn.
@@ -93,6 +95,7 @@ fn write_page(page: &mut String, model: &Model, rows: &Rows) -> std::fmt::Result
         }
         page.push_str("</ul>");
     }
+    pairs::write_pairs(page, model, rows)?;
     correlations(page, model, rows)
 }
 

@@ -168,7 +168,7 @@ impl Schema {
     }
 
     /// The schema that `fit` reads from the same file.
-    pub(super) fn schema(&self) -> &schema::Schema {
+    pub fn schema(&self) -> &schema::Schema {
         &self.schema
     }
 }

@@ -321,6 +321,7 @@ fn report(plan: &ConjugatePlan, seed: &Seed, steps: &Steps<'_, FullBatchSampler>
         ledger_spent: None,
         record: RECORD,
         public_number_of_records: PrivacyReport::is_number_public(budget.map(|budget| budget.relation)),
+        known_records: None,
         has_records: true,
         scheme: Some(steps.scheme()),
         noise_multiplier: calibrated.map(|calibrated| calibrated.noise_multiplier),

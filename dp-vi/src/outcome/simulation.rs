@@ -2,10 +2,10 @@
 
 use crate::objective::noise_feed::NoiseFeed;
 use crate::objective::shared::Shared;
-use crate::outcome::correction::linear_algebra::{cholesky_factor, square};
+use crate::outcome::correction::linear_algebra::{Factor, square};
 use crate::outcome::correction::noise_aware::NoiseAware;
 use dp_sampler::{GaussianNoise, NoiseSource, Purpose, Seed};
-use nalgebra::{DMatrix, DVector, DVectorView};
+use nalgebra::DVector;
 use ppl_core::ExecutionPlan;
 use std::ops::Range;
 
@@ -49,7 +49,7 @@ pub(crate) struct Simulation {
 struct Corrected {
     mean: DVector<f64>,
     /// Lower Cholesky factor of the covariance.
-    lower: DMatrix<f64>,
+    lower: Factor,
     /// For each site, its elements, and whether it varies.
     places: Vec<Option<(Range<usize>, bool)>>,
 }
@@ -78,7 +78,7 @@ impl Simulation {
         found: &NoiseAware,
         places: Vec<Option<(Range<usize>, bool)>>,
     ) -> Option<Self> {
-        let lower = cholesky_factor(square(&found.covariance, found.mean.len()))?;
+        let lower = Factor::new(square(&found.covariance, found.mean.len()))?;
         let mean = DVector::from_column_slice(&found.mean);
         self.corrected = Some(Corrected { mean, lower, places });
         Some(self)
@@ -132,7 +132,7 @@ impl Simulation {
         if let Some(Corrected { mean, lower, .. }) = &self.corrected {
             vector.copy_from(mean);
             let joint = &normals[self.own()..];
-            vector.gemv(sign, lower, &DVectorView::from_slice(joint, joint.len()), 1.0);
+            lower.add_product(sign, joint, vector);
         }
         for site in (0..plan.outputs()).filter(|&site| wanted(site)) {
             let place = self.corrected.as_ref().and_then(|corrected| {

@@ -153,6 +153,7 @@ impl<'m, G: Guide, S: Subsampling> DpVi<AnyModel<'m>, G, S> {
             ledger_spent: None,
             record: RECORD,
             public_number_of_records: PrivacyReport::is_number_public(budget.map(|budget| budget.relation)),
+            known_records: None,
             has_records: true,
             scheme: Some(steps.scheme()),
             noise_multiplier: plan.calibrated.map(|calibrated| calibrated.noise_multiplier),

@@ -11,7 +11,7 @@ use crate::objective::weights::RecordWeights;
 use crate::optimiser::SavedState;
 use crate::outcome::convergence::converge;
 use crate::outcome::correction::hessian::Hessian;
-use crate::outcome::correction::linear_algebra::{cholesky_factor, eigen, square, symmetrised};
+use crate::outcome::correction::linear_algebra::{Factor, eigen, square, symmetrised};
 use crate::run::training::locations;
 use crate::wall::octaves::{OCTAVES, edge, octave, stretches};
 use crate::wall::sensitive::Sensitive;
@@ -429,7 +429,7 @@ fn factor(one_record: &DMatrix<f64>, prior: &DMatrix<f64>, scale: f64) -> Option
     let inverse = shares.eigenvalues.map(|share| (1.0 - share).max(share / PRIOR_VARIANCES).recip());
     let turned = root * &shares.eigenvectors;
     let covariance = &turned * DMatrix::from_diagonal(&inverse) * turned.transpose();
-    cholesky_factor(symmetrised(&in_units(&covariance))).map(|factor| factor * scale)
+    Factor::new(symmetrised(&in_units(&covariance))).map(|factor| factor.matrix() * scale)
 }
 
 #[cfg(test)]

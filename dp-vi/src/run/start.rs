@@ -170,6 +170,8 @@ impl<'r, G: Guide, S: Subsampler> Prepared<'r, '_, G, S> {
         let stated = self.plan.public_records;
         let public = self.plan.budget.and_then(|budget| self.records.public_number(budget.relation));
         let exact = stated.or(public).map(|number| (number as f64, number as f64));
+        // A noisy number stays out of the report, which is the same whatever the number of records is.
+        self.report.known_records = exact.map(|(number, _)| number);
         let number = counted.or(exact);
         if saved.is_none() && (self.settings.start.is_some() || self.plan.start_from_prior) {
             // Without privacy nothing protects their number.

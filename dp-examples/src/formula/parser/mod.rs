@@ -12,7 +12,7 @@ use crate::{Error, Result};
 /// Most nested parentheses, so that a hostile formula cannot exhaust the stack.
 const DEEPEST: usize = 50;
 /// Most terms of a formula.
-const MOST_TERMS: usize = 1_000;
+pub(super) const MOST_TERMS: usize = 1_000;
 
 pub(super) fn parse(text: &str) -> Result<Formula> {
     // A comparison on the left is read as a condition; its place stays empty, so that later places are right.

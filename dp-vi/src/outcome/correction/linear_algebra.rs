@@ -1,7 +1,7 @@
 //! Small dense symmetric matrices: nalgebra's factorisations, which fail where a number is not finite.
 
 use nalgebra::linalg::{Cholesky, SymmetricEigen};
-use nalgebra::{DMatrix, DVector, Dyn};
+use nalgebra::{DMatrix, DVector, DVectorView, Dyn};
 
 /// The square matrix with these elements, row by row.
 pub(crate) fn square(elements: &[f64], n: usize) -> DMatrix<f64> {
@@ -13,16 +13,46 @@ pub(crate) fn cholesky(matrix: DMatrix<f64>) -> Option<Cholesky<f64, Dyn>> {
     if all_finite(&matrix) { Cholesky::new(matrix) } else { None }
 }
 
-/// The lower Cholesky factor of a symmetric matrix, as [`cholesky`]; of a diagonal one at once, since a
-/// factorisation takes seconds for thousands of values.
-pub(crate) fn cholesky_factor(matrix: DMatrix<f64>) -> Option<DMatrix<f64>> {
-    let n = matrix.nrows();
-    let is_diagonal = (0..n).all(|k| (0..n).all(|j| j == k || matrix[(j, k)] == 0.0));
-    if !is_diagonal {
-        return cholesky(matrix).map(Cholesky::unpack);
+/// A lower Cholesky factor. Of thousands of values that do not depend on each other it is a vector: each product with a
+/// matrix of them would read all of its zeros.
+#[derive(Clone, Debug)]
+pub(crate) enum Factor {
+    Diagonal(DVector<f64>),
+    Lower(DMatrix<f64>),
+}
+
+impl Factor {
+    /// That of a symmetric matrix, or `None` as for [`cholesky`].
+    pub(crate) fn new(matrix: DMatrix<f64>) -> Option<Self> {
+        let n = matrix.nrows();
+        let is_diagonal = (0..n).all(|k| (0..n).all(|j| j == k || matrix[(j, k)] == 0.0));
+        if !is_diagonal {
+            return cholesky(matrix).map(|found| Self::Lower(found.unpack()));
+        }
+        let positive = matrix.diagonal().iter().all(|x| *x > 0.0 && x.is_finite());
+        positive.then(|| Self::Diagonal(matrix.diagonal().map(f64::sqrt)))
     }
-    let positive = matrix.diagonal().iter().all(|x| *x > 0.0 && x.is_finite());
-    positive.then(|| DMatrix::from_diagonal(&matrix.diagonal().map(f64::sqrt)))
+
+    /// The factor as a matrix.
+    pub(crate) fn matrix(self) -> DMatrix<f64> {
+        match self {
+            Self::Diagonal(diagonal) => DMatrix::from_diagonal(&diagonal),
+            Self::Lower(lower) => lower,
+        }
+    }
+
+    /// Adds a sign times the product with a vector.
+    pub(crate) fn add_product(&self, sign: f64, vector: &[f64], to: &mut DVector<f64>) {
+        match self {
+            Self::Diagonal(diagonal) => {
+                let products = diagonal.iter().zip(vector);
+                to.iter_mut().zip(products).for_each(|(to, (root, x))| *to += sign * x * root);
+            }
+            Self::Lower(lower) => {
+                to.gemv(sign, lower, &DVectorView::from_slice(vector, vector.len()), 1.0);
+            }
+        }
+    }
 }
 
 /// Iterations of the QR method for each row; two or three are usual.
@@ -107,6 +137,26 @@ mod tests {
         }
         // Finite elements whose products are not.
         assert!(cholesky(square(&[1e-300, 1e300, 1e300, 1.0], 2)).is_none());
+    }
+
+    /// To the last bit what the product with the whole matrix is.
+    #[test]
+    fn products_with_a_diagonal_factor_are_those_with_its_matrix() {
+        let diagonal = DVector::from_fn(30, |k, _| 0.1 + (k as f64).sqrt());
+        let factor = Factor::new(DMatrix::from_diagonal(&diagonal)).unwrap();
+        assert!(matches!(factor, Factor::Diagonal(_)));
+        let whole = Factor::Lower(DMatrix::from_diagonal(&diagonal.map(f64::sqrt)));
+        let vector: Vec<f64> = (0..30).map(|k| (k as f64 * 1.7).sin()).collect();
+        for sign in [1.0, -1.0] {
+            let product = |factor: &Factor| {
+                let mut to = DVector::from_fn(30, |k, _| k as f64 / 7.0);
+                factor.add_product(sign, &vector, &mut to);
+                to
+            };
+            assert_eq!(product(&factor), product(&whole));
+        }
+        assert!(matches!(Factor::new(example(5)), Some(Factor::Lower(_))));
+        assert!(Factor::new(DMatrix::from_diagonal(&DVector::from_element(3, 0.0))).is_none());
     }
 
     #[test]

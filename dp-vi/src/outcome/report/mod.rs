@@ -56,6 +56,10 @@ pub struct PrivacyReport {
     pub record: &'static str,
     /// Whether the number of records is treated as public.
     pub public_number_of_records: bool,
+    /// How many records there are, where that may be known: their stated number, or the true one where it is public. With it
+    /// the statement warns of a δ for which the guarantee means little. A number that the run itself releases with noise is
+    /// not in it: the report is the same whatever the number of records is.
+    pub known_records: Option<f64>,
     /// Whether there were records at all; a fit of public constants alone has none, and guarantees nothing.
     pub has_records: bool,
     /// How batches were drawn; `None` without records.
@@ -161,6 +165,14 @@ impl PrivacyReport {
         self.budget.is_some() && self.epsilon.is_some() && self.secret_seed
     }
 
+    /// The δ of the budget times the number of records, where that is known and the product is at least 1: a mechanism that
+    /// publishes each record whole with a probability of δ keeps to any ε, and publishes so many of them.
+    #[must_use]
+    pub fn published_by_delta(&self) -> Option<f64> {
+        let product = self.budget.as_ref()?.delta * self.known_records?;
+        (product >= 1.0).then_some(product)
+    }
+
     /// The largest probability with which anyone guesses right which of two neighbouring data sets it was,
     /// both being equally likely before: `(1 + advantage)/2`. For other priors see
     /// [`dp_accountant::Accountant::success`].
@@ -189,6 +201,7 @@ impl PrivacyReport {
             ledger_spent: None,
             record: "there are no records",
             public_number_of_records: true,
+            known_records: None,
             has_records: false,
             scheme: None,
             noise_multiplier: None,

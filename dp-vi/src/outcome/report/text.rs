@@ -63,6 +63,17 @@ impl fmt::Display for PrivacyReport {
             "probability of {:e}. This fit alone: every further one on these records adds to it.",
             budget.delta
         )?;
+        if let Some(published) = self.published_by_delta() {
+            writeln!(
+                f,
+                "WARNING: this delta is too large. Publishing {published:.3} records whole, chosen at random, would keep to it;"
+            )?;
+            writeln!(
+                f,
+                "choose one well below {:.1e}, one in the number of records.",
+                budget.delta / published
+            )?;
+        }
         if let (Some(advantage), Some(success)) = (&self.advantage, self.attack_success()) {
             writeln!(
                 f,

@@ -137,7 +137,9 @@ mod tests {
         assert!(told(from, true, None).contains("DpVi::resume_from"));
         assert!(told(from, true, Some(&ledger)).contains("FileLedger::open"));
         assert!(told(shared, true, Some(&stored)).contains("another one"));
-        std::fs::remove_file(&file).unwrap();
+        for file in [format!("{}.head", file.display()).into(), file] {
+            std::fs::remove_file(&file).unwrap();
+        }
     }
 
     #[test]
