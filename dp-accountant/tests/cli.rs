@@ -432,6 +432,10 @@ fn calibration_finds_what_is_missing() {
         "calibrate --for batch {budget} --sampling poisson:?/10000 --steps 1000 --noise-multiplier {sigma}"
     ));
     assert_eq!(batch["batch"].as_u64(), Some(100), "{batch}");
+    // A rate at which next to no record is drawn: the most steps that are looked for, at once.
+    let rare = folder
+        .json(&format!("calibrate --for steps {budget} --sampling poisson:1e-12 --noise-multiplier {sigma}"));
+    assert_eq!(rare["steps"].as_u64(), Some(1 << 40), "{rare}");
     for (line, word) in [
         ("--sampling poisson:0.01", "--steps"),
         ("--sampling poisson:? --steps 3", "--for rate"),

@@ -1,7 +1,7 @@
 """Test areas under the ROC curve of private logistic regressions by diffprivlib and by Opacus, on the tables, designs and splits of tables.py.
 
     python3.11 -m venv target/diffprivlib-venv
-    target/diffprivlib-venv/bin/pip install diffprivlib==0.6.6 pandas
+    target/diffprivlib-venv/bin/pip install diffprivlib==0.6.6 scikit-learn==1.5.2 pandas
     DP_DATA=... target/diffprivlib-venv/bin/python dp-examples/peers/libraries.py diffprivlib --runs 20
     python3.11 -m venv target/opacus-venv
     target/opacus-venv/bin/pip install torch==2.2.2 opacus==1.4.1 'numpy<2' scipy pandas
