@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::posterior::{Draws, Summary};
 use super::specification::Specification;
-use crate::schema::Schema;
+use crate::schema::{Schema, versioned};
 use crate::table::read_file;
 use crate::{Error, Result};
 
@@ -62,20 +62,8 @@ impl ModelFile {
     pub fn read(path: &Path) -> Result<Self> {
         let wrong = |reason: String| Error::ModelFile { file: path.display().to_string(), reason };
         let bytes = read_file(path)?;
-        let value: serde_json::Value =
-            serde_json::from_slice(&bytes).map_err(|error| wrong(format!("it is not JSON: {error}")))?;
-        if value["format"] != FORMAT {
-            return Err(wrong("it is not a model that `fit --model` wrote".to_owned()));
-        }
-        match value["version"].as_u64() {
-            Some(version) if version == u64::from(VERSION) => {}
-            Some(version) if version > u64::from(VERSION) => {
-                return Err(wrong(format!(
-                    "it is of version {version}, and this program knows up to {VERSION}: take a newer one"
-                )));
-            }
-            _ => return Err(wrong("it has no version that is known".to_owned())),
-        }
+        let value =
+            versioned(&bytes, (FORMAT, VERSION), "a model that `fit --model` wrote").map_err(wrong)?;
         let model: Self = serde_json::from_value(value).map_err(|error| wrong(error.to_string()))?;
         model.check().map_err(wrong)?;
         Ok(model)

@@ -34,6 +34,8 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use toml::Value;
 
+pub(crate) use stored::versioned;
+
 pub use clamped::{Clamped, clamped_in_words};
 pub use frame::{Frame, Values, categories_of};
 

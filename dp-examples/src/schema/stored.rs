@@ -1,7 +1,5 @@
 //! Schemas as JSON, for programs that keep them.
 
-use serde::Deserialize;
-
 use super::{Entry, Kind, Missing, Schema};
 use crate::{Error, Result};
 
@@ -10,10 +8,24 @@ const VERSION: u32 = 1;
 
 const FORMAT: &str = "dp-examples schema";
 
-#[derive(Deserialize)]
-struct Stored {
-    #[serde(flatten)]
-    schema: Schema,
+/// A JSON text of this format and version, or what is wrong with it; `what` it should be, for the message.
+pub(crate) fn versioned(
+    bytes: &[u8],
+    (format, known): (&str, u32),
+    what: &str,
+) -> Result<serde_json::Value, String> {
+    let value: serde_json::Value =
+        serde_json::from_slice(bytes).map_err(|error| format!("it is not JSON: {error}"))?;
+    if value["format"] != format {
+        return Err(format!("it is not {what}"));
+    }
+    match value["version"].as_u64() {
+        Some(version) if version == u64::from(known) => Ok(value),
+        Some(version) if version > u64::from(known) => {
+            Err(format!("it is of version {version}, and this program knows up to {known}: take a newer one"))
+        }
+        _ => Err("it has no version that is known".to_owned()),
+    }
 }
 
 impl Schema {
@@ -42,25 +54,13 @@ impl Schema {
     /// [`Error::SchemaFile`] for what is not such a text, is of a newer version, or holds what no schema can.
     pub fn from_json(name: &str, text: &str) -> Result<Self> {
         let wrong = |reason: String| Error::SchemaFile { file: name.to_owned(), reason };
-        let value: serde_json::Value =
-            serde_json::from_str(text).map_err(|error| wrong(format!("it is not JSON: {error}")))?;
-        if value["format"] != FORMAT {
-            return Err(wrong("it is not a schema that Schema::to_json wrote".to_owned()));
-        }
-        match value["version"].as_u64() {
-            Some(version) if version == u64::from(VERSION) => {}
-            Some(version) if version > u64::from(VERSION) => {
-                return Err(wrong(format!(
-                    "it is of version {version}, and this program knows up to {VERSION}: take a newer one"
-                )));
-            }
-            _ => return Err(wrong("it has no version that is known".to_owned())),
-        }
-        let stored: Stored = serde_json::from_value(value).map_err(|error| wrong(error.to_string()))?;
-        for (column, entry) in &stored.schema.columns {
+        let value = versioned(text.as_bytes(), (FORMAT, VERSION), "a schema that Schema::to_json wrote")
+            .map_err(wrong)?;
+        let schema: Self = serde_json::from_value(value).map_err(|error| wrong(error.to_string()))?;
+        for (column, entry) in &schema.columns {
             check(entry).map_err(|reason| wrong(format!("column '{column}': {reason}")))?;
         }
-        Ok(Self { file: Some(name.to_owned()), ..stored.schema })
+        Ok(Self { file: Some(name.to_owned()), ..schema })
     }
 }
 
@@ -74,17 +74,14 @@ fn check(entry: &Entry) -> Result<(), &'static str> {
         }
         Kind::Categories(names) => {
             let different: std::collections::HashSet<&String> = names.iter().collect();
-            match () {
-                () if different.len() != names.len() || names.len() < 2 => {
-                    Err("its categories are not at least two that differ")
-                }
-                () if names.iter().any(|name| name.trim() != name) => {
-                    Err("a category has white space at its ends")
-                }
-                () if matches!(entry.missing, Missing::Value(_)) => {
-                    Err("a missing category has no number in its place")
-                }
-                () => Ok(()),
+            if different.len() != names.len() || names.len() < 2 {
+                Err("its categories are not at least two that differ")
+            } else if names.iter().any(|name| name.trim() != name) {
+                Err("a category has white space at its ends")
+            } else if matches!(entry.missing, Missing::Value(_)) {
+                Err("a missing category has no number in its place")
+            } else {
+                Ok(())
             }
         }
         Kind::Range { low, high } => match entry.missing {

@@ -170,8 +170,7 @@ fn card(page: &mut String, model: &Model, column: &Column, codes: &[(u32, f32)])
     let mut released = vec![0.0; bars.len()];
     let mut parts = vec![0.0_f64; bars.len()];
     for (piece, &(first, last, mass)) in column.pieces.iter().enumerate() {
-        let middle = (first + last) / 2;
-        let bar = bars.iter().position(|bar| (bar.0..=bar.1).contains(&middle)).unwrap_or(bars.len() - 1);
+        let bar = bar_of(&bars, (first, last));
         of_piece[piece] = bar;
         released[bar] += mass;
         parts[bar] += 1.0;
@@ -216,6 +215,12 @@ fn card(page: &mut String, model: &Model, column: &Column, codes: &[(u32, f32)])
         escaped(&shortened(first)),
         escaped(&shortened(last))
     )
+}
+
+/// The bar in which the middle of these cells is.
+fn bar_of(bars: &[(usize, usize, String)], (first, last): (usize, usize)) -> usize {
+    let middle = (first + last) / 2;
+    bars.iter().position(|bar| (bar.0..=bar.1).contains(&middle)).unwrap_or(bars.len() - 1)
 }
 
 /// Cells of each bar, and what it is called; the last one is for missing values where there are any.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{MOST_COLUMNS, bars, escaped, shortened};
+use super::{MOST_COLUMNS, bar_of, bars, escaped, shortened};
 use crate::twin::model::Model;
 use crate::twin::sample::Rows;
 
@@ -58,11 +58,8 @@ pub(super) fn write_pairs(page: &mut String, model: &Model, rows: &Rows) -> std:
 fn binned<'m>(model: &'m Model, rows: &Rows, place: usize) -> Binned<'m> {
     let column = &model.columns()[place];
     let bars = bars(column, &column.grid());
-    let bar_of = |piece: &(usize, usize, f64)| {
-        let middle = (piece.0 + piece.1) / 2;
-        bars.iter().position(|bar| (bar.0..=bar.1).contains(&middle)).unwrap_or(bars.len() - 1) as u32
-    };
-    let of_piece: Vec<u32> = column.pieces.iter().map(bar_of).collect();
+    let of_piece: Vec<u32> =
+        column.pieces.iter().map(|piece| bar_of(&bars, (piece.0, piece.1)) as u32).collect();
     let rows = rows.columns[place].iter().map(|(piece, _)| of_piece[*piece as usize]).collect();
     Binned { name: &column.name, bars: bars.into_iter().map(|bar| bar.2).collect(), rows }
 }
