@@ -13,21 +13,32 @@ pub(crate) fn dispatch<W: Job<Output = ()>>(work: W) {
 }
 
 /// Hands over the vectors of the machine at hand.
-#[cfg(not(all(debug_assertions, not(test), target_arch = "x86_64")))]
+#[cfg(not(target_arch = "x86_64"))]
 #[inline]
 fn with_vectors<W: pulp::WithSimd<Output = ()>>(work: W) {
     pulp::Arch::new().dispatch(work);
 }
 
-/// The same in development builds of what uses this crate, without AVX-512: every kernel is compiled for each instruction
-/// set, which is a third of the time of compiling this crate, and the crate's own tests run them all.
-#[cfg(all(debug_assertions, not(test), target_arch = "x86_64"))]
+/// The same for machines with AVX-512, with AVX2 and without. Development builds of what uses this crate do without the
+/// first: every kernel is compiled for each instruction set, and the crate's own tests run them all.
+#[cfg(target_arch = "x86_64")]
 #[inline]
 fn with_vectors<W: pulp::WithSimd<Output = ()>>(work: W) {
+    #[cfg(any(not(debug_assertions), test))]
+    if let Some(simd) = pulp::x86::V4::try_new() {
+        return work.with_simd(simd);
+    }
     match pulp::x86::V3::try_new() {
         Some(simd) => work.with_simd(simd),
-        None => work.with_simd(pulp::Scalar::new()),
+        None => without_vectors(work),
     }
+}
+
+/// Where it is called, this is one call: the kernels would be compiled there once more.
+#[cfg(target_arch = "x86_64")]
+#[inline(never)]
+fn without_vectors<W: pulp::WithSimd<Output = ()>>(work: W) {
+    work.with_simd(pulp::Scalar::new());
 }
 
 /// Work that names its vectors.

@@ -4,6 +4,7 @@
 use super::{Cotangent, Misfit, Op, Operand, Primitive, Row, Value, Var, Work, counting, elementary};
 use crate::base::{Error, Shape, Source};
 use crate::machine::Scalar;
+use crate::machine::simd::{Job, dispatch};
 use elementary::indicator;
 
 /// The method of a row, if the row declares one.
@@ -47,21 +48,39 @@ macro_rules! family {
             $($(#[$documentation])* $variant,)*
         }
 
-        /// `out = f(a, b)` for the pair at each place; each function has a loop of its own. Not a function: what is
-        /// called with an iterator may not be compiled for the instruction set at hand. And not two iterators
-        /// zipped: that loop was not vectorised, which made sums of two arrays ten times slower than those of an
-        /// array and a number.
-        macro_rules! each {
-            ($function:expr, $out:expr, $place:ident => $left:expr, $right:expr) => {
-                match $function {
+        impl Binary {
+            /// `out = f(a, b)`
+            #[inline]
+            fn sweep_over<T: Scalar, A: Side<T>, B: Side<T>>(self, out: &mut [T], left: A, right: B) {
+                match self {
                     $(Binary::$variant => {
-                        for $place in 0..$out.len() {
-                            let ($a, $b) = ($left, $right);
-                            $out[$place] = $value;
+                        // A job for each function: all loops in one body take the compiler a time that grows with the
+                        // square of their number.
+                        struct Sweep<'a, T, A, B> {
+                            out: &'a mut [T],
+                            left: A,
+                            right: B,
                         }
+
+                        impl<T: Scalar, A: Side<T>, B: Side<T>> Job for Sweep<'_, T, A, B> {
+                            type Output = ();
+                            #[inline(always)]
+                            fn call(self) {
+                                let Self { out, left, right } = self;
+                                let (left, right) = (left.cut(out.len()), right.cut(out.len()));
+                                // Not two iterators zipped: that loop was not vectorised, which made sums of two arrays
+                                // ten times slower than those of an array and a number.
+                                for place in 0..out.len() {
+                                    let ($a, $b) = (left.at(place), right.at(place));
+                                    out[place] = $value;
+                                }
+                            }
+                        }
+
+                        dispatch(Sweep { out, left, right });
                     })*
                 }
-            };
+            }
         }
 
         impl Binary {
@@ -98,26 +117,52 @@ macro_rules! family {
 
 super::elementary::binary! { [counting] family {} }
 
+/// An argument of a sweep: a number for each place, or one for all.
+trait Side<T>: Copy {
+    /// No more than this many numbers, so that none is looked for behind the last.
+    fn cut(self, length: usize) -> Self;
+
+    fn at(self, place: usize) -> T;
+}
+
+impl<T: Scalar> Side<T> for &[T] {
+    #[inline(always)]
+    fn cut(self, length: usize) -> Self {
+        &self[..length]
+    }
+
+    #[inline(always)]
+    fn at(self, place: usize) -> T {
+        self[place]
+    }
+}
+
+impl<T: Scalar> Side<T> for T {
+    #[inline(always)]
+    fn cut(self, _length: usize) -> Self {
+        self
+    }
+
+    #[inline(always)]
+    fn at(self, _place: usize) -> T {
+        self
+    }
+}
+
 impl Binary {
     /// `out = f(a, b)`
-    #[inline(always)]
     pub(crate) fn sweep<T: Scalar>(self, out: &mut [T], a: &[T], b: &[T]) {
-        let (a, b) = (&a[..out.len()], &b[..out.len()]);
-        each!(self, out, k => a[k], b[k]);
+        self.sweep_over(out, a, b);
     }
 
     /// `out = f(a, b)` with one `a` for all.
-    #[inline(always)]
     pub(crate) fn sweep_left<T: Scalar>(self, out: &mut [T], a: T, b: &[T]) {
-        let b = &b[..out.len()];
-        each!(self, out, k => a, b[k]);
+        self.sweep_over(out, a, b);
     }
 
     /// `out = f(a, b)` with one `b` for all.
-    #[inline(always)]
     pub(crate) fn sweep_right<T: Scalar>(self, out: &mut [T], a: &[T], b: T) {
-        let a = &a[..out.len()];
-        each!(self, out, k => a[k], b);
+        self.sweep_over(out, a, b);
     }
 }
 

@@ -70,6 +70,7 @@ mod var;
 
 use crate::base::Shape;
 use crate::machine::Scalar;
+use crate::machine::simd::{Job, dispatch};
 use std::fmt;
 
 pub use binary::Binary;
@@ -198,9 +199,14 @@ impl Op {
         each_family!(self, primitive => primitive.scratch_rows(args, shape), leaf => 0)
     }
 
-    #[inline(always)]
+    /// Computes the result, compiled for the instruction set of the machine at hand.
     pub(crate) fn run<T: Scalar>(&self, work: Work<'_, T>) {
-        each_family!(self, primitive => primitive.run(work), leaf => ())
+        match self {
+            // Their sweeps choose the instruction set themselves, once for each loop.
+            Op::Unary(unary) => unary.run(work),
+            Op::Binary(binary) => binary.run(work),
+            other => each_family!(other, primitive => dispatch(Run { primitive, work }), leaf => ()),
+        }
     }
 
     /// The result for one record, or of shared values: slow and obvious.
@@ -227,6 +233,21 @@ impl Op {
         which: usize,
     ) -> Option<Cotangent<'g>> {
         each_family!(self, primitive => primitive.pullback(args, result, cotangent, which), leaf => None)
+    }
+}
+
+/// One operation, compiled for the instruction set at hand. A job for each family: all of them in one body took the compiler
+/// longer than each by itself.
+struct Run<'a, P, T> {
+    primitive: &'a P,
+    work: Work<'a, T>,
+}
+
+impl<P: Primitive, T: Scalar> Job for Run<'_, P, T> {
+    type Output = ();
+    #[inline(always)]
+    fn call(self) {
+        self.primitive.run(self.work);
     }
 }
 

@@ -5,6 +5,7 @@ use super::elementary::Bound;
 use super::{Cotangent, Misfit, Op, Operand, Primitive, Row, Var, Work, bessel, elementary, normal};
 use crate::base::Shape;
 use crate::machine::Scalar;
+use crate::machine::simd::{Job, dispatch};
 use crate::math;
 use std::f64::consts::FRAC_2_SQRT_PI;
 
@@ -76,25 +77,43 @@ macro_rules! family {
             pub const ALL: [Unary; [$(stringify!($variant)),*].len()] = [$(Unary::$variant $(($example))?),*];
 
             /// `out = f(x)`
-            #[inline(always)]
+            #[inline]
             pub(crate) fn sweep<T: Scalar>(self, out: &mut [T], x: &[T]) {
-                // Not closures: what is called through one may not be compiled for the instruction set at
-                // hand.
-                macro_rules! each {
-                    ($number:ident => $result:expr) => {
-                        for (out, &$number) in out.iter_mut().zip(x) {
-                            *out = $result;
-                        }
-                    };
-                }
                 match self {
-                    $(
-                        $(Unary::$variant if x.iter().fold(false, |any, $x| any | $test) => {
-                            // Element by element, so that a result does not depend on its neighbours.
-                            each!($x => if $test { $far } else { $value });
-                        })?
-                        Unary::$variant $(($parameter))? => each!($x => $value),
-                    )*
+                    $(Unary::$variant $(($parameter))? => {
+                        // A job for each function: all loops in one body take the compiler a time that grows with the
+                        // square of their number.
+                        struct Sweep<'a, T> {
+                            out: &'a mut [T],
+                            x: &'a [T],
+                            $($parameter: $type,)?
+                        }
+
+                        impl<T: Scalar> Job for Sweep<'_, T> {
+                            type Output = ();
+                            #[inline(always)]
+                            fn call(self) {
+                                let Self { out, x, $($parameter)? } = self;
+                                // Not closures: what is called through one may not be compiled for the instruction set
+                                // at hand.
+                                macro_rules! each {
+                                    ($number:ident => $result:expr) => {
+                                        for (out, &$number) in out.iter_mut().zip(x) {
+                                            *out = $result;
+                                        }
+                                    };
+                                }
+                                // Element by element, so that a result does not depend on its neighbours.
+                                $(if x.iter().fold(false, |any, $x| any | $test) {
+                                    each!($x => if $test { $far } else { $value });
+                                    return;
+                                })?
+                                each!($x => $value);
+                            }
+                        }
+
+                        dispatch(Sweep { out, x, $($parameter)? });
+                    })*
                 }
             }
 

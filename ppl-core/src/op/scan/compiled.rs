@@ -7,7 +7,6 @@
 use super::{Block, Scan};
 use crate::base::Shape;
 use crate::machine::Scalar;
-use crate::machine::simd::{Job, dispatch};
 use crate::op::shaping::copy;
 use crate::op::{MOST_ARGUMENTS, Op, Operand, Shaping, Work};
 use std::collections::HashMap;
@@ -414,32 +413,15 @@ impl Step {
         for (to, &place) in args.iter_mut().zip(&self.args) {
             *to = find(place);
         }
-        dispatch(RunOperation {
-            op: &self.op,
-            work: Work {
-                lanes,
-                shared: self.shared || sources.shared,
-                out,
-                args: &args[..self.args.len()],
-                shapes: &self.shapes,
-                shape: &self.shape,
-                table: &self.table,
-                scratch: &mut scratch[..self.scratch_rows * lanes],
-            },
+        self.op.run(Work {
+            lanes,
+            shared: self.shared || sources.shared,
+            out,
+            args: &args[..self.args.len()],
+            shapes: &self.shapes,
+            shape: &self.shape,
+            table: &self.table,
+            scratch: &mut scratch[..self.scratch_rows * lanes],
         });
-    }
-}
-
-/// One operation, compiled for the instruction set at hand.
-pub(crate) struct RunOperation<'a, T> {
-    pub(crate) op: &'a Op,
-    pub(crate) work: Work<'a, T>,
-}
-
-impl<T: Scalar> Job for RunOperation<'_, T> {
-    type Output = ();
-    #[inline(always)]
-    fn call(self) {
-        self.op.run(self.work);
     }
 }

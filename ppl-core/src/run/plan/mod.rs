@@ -46,7 +46,7 @@ pub(crate) use product::{LARGE_PRODUCT, Matrix, multiply};
 use rayon::prelude::*;
 use std::ops::Range;
 use std::sync::Arc;
-use step::{RunFused, RunShared, RunSingle};
+use step::RunFused;
 use storage::Storage;
 
 /// Bytes of per-record values a tile may take: about half of a common second-level cache.
@@ -234,9 +234,7 @@ impl<T: Scalar> ExecutionPlan<T> {
                         registers: &mut workspace.registers,
                     },
                 }),
-                Step::Single(single) => {
-                    dispatch(RunShared { single, slots: &mut layout.shared, scratch: &mut workspace.scratch })
-                }
+                Step::Single(single) => single.run_shared(&mut layout.shared, &mut workspace.scratch),
                 Step::Product(_) | Step::Dots(_) => {}
             }
         }
@@ -530,13 +528,9 @@ impl<T: Scalar> Runner<'_, T> {
                         registers: &mut workspace.registers,
                     },
                 }),
-                Step::Single(single) => dispatch(RunSingle {
-                    single,
-                    lanes,
-                    slots: &mut workspace.record,
-                    shared: &layout.shared,
-                    scratch: &mut workspace.scratch,
-                }),
+                Step::Single(single) => {
+                    single.run_records(lanes, &mut workspace.record, &layout.shared, &mut workspace.scratch)
+                }
                 Step::Product(product) => product.run(lanes, &mut workspace.record, &layout.shared),
                 Step::Dots(dots) => {
                     let (slots, shared) = (&mut workspace.record, &layout.shared);

@@ -22,20 +22,16 @@ impl<T: Scalar> simd::Job for RunFused<'_, T> {
     }
 }
 
-pub(super) struct RunSingle<'a, T> {
-    pub(super) single: &'a Single,
-    pub(super) lanes: usize,
-    pub(super) slots: &'a mut [Vec<T>],
-    pub(super) shared: &'a [Vec<T>],
-    pub(super) scratch: &'a mut [T],
-}
-
-impl<T: Scalar> simd::Job for RunSingle<'_, T> {
-    type Output = ();
-    #[inline(always)]
-    fn call(self) {
-        let Self { single, lanes, slots, shared, scratch } = self;
-        let Storage::Rows { slot, rows } = single.out else {
+impl Single {
+    /// Runs it on the records of a tile.
+    pub(super) fn run_records<T: Scalar>(
+        &self,
+        lanes: usize,
+        slots: &mut [Vec<T>],
+        shared: &[Vec<T>],
+        scratch: &mut [T],
+    ) {
+        let Storage::Rows { slot, rows } = self.out else {
             return;
         };
         let mut out = std::mem::take(&mut slots[slot]);
@@ -45,29 +41,12 @@ impl<T: Scalar> simd::Job for RunSingle<'_, T> {
             // Inner products only are taken of these.
             Storage::Records(_) => Operand::Shared(&[]),
         };
-        single.run((lanes, false), &mut out[..rows * lanes], operand, scratch);
+        self.run((lanes, false), &mut out[..rows * lanes], operand, scratch);
         slots[slot] = out;
     }
-}
 
-/// A step of the shared phase: one lane.
-pub(super) struct RunShared<'a, T> {
-    pub(super) single: &'a Single,
-    pub(super) slots: &'a mut [Vec<T>],
-    pub(super) scratch: &'a mut [T],
-}
-
-impl<T: Scalar> simd::Job for RunShared<'_, T> {
-    type Output = ();
-    #[inline(always)]
-    fn call(self) {
-        self.single.run_shared(self.slots, self.scratch);
-    }
-}
-
-impl Single {
-    #[inline(always)]
-    fn run_shared<T: Scalar>(&self, slots: &mut [Vec<T>], scratch: &mut [T]) {
+    /// Runs it in the shared phase: one lane.
+    pub(super) fn run_shared<T: Scalar>(&self, slots: &mut [Vec<T>], scratch: &mut [T]) {
         let Storage::Shared { slot, len } = self.out else {
             return;
         };
@@ -80,7 +59,6 @@ impl Single {
         slots[slot] = out;
     }
 
-    #[inline(always)]
     fn run<'a, T: Scalar>(
         &self,
         (lanes, shared): (usize, bool),
