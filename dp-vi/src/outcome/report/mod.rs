@@ -165,8 +165,9 @@ impl PrivacyReport {
         self.budget.is_some() && self.epsilon.is_some() && self.secret_seed
     }
 
-    /// The δ of the budget times the number of records, where that is known and the product is at least 1: a mechanism that
-    /// publishes each record whole with a probability of δ keeps to any ε, and publishes so many of them.
+    /// The δ of the budget times the number of records, where that is known and the product is at least 1. A mechanism that
+    /// publishes each record whole with probability δ is (ε, δ)-differentially private for every ε, and publishes this many
+    /// records on average.
     #[must_use]
     pub fn published_by_delta(&self) -> Option<f64> {
         let product = self.budget.as_ref()?.delta * self.known_records?;
