@@ -12,18 +12,52 @@ pub(crate) fn dispatch<W: Job<Output = ()>>(work: W) {
     with_vectors(Vectorised(work));
 }
 
+#[cfg(any(test, feature = "proptest"))]
+thread_local! {
+    static PLAINLY: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
+}
+
+/// Does something whose kernels use no vectors, on this thread: what tests compare the vectors with. Without tests, they
+/// use them all the same.
+#[cfg(any(test, feature = "proptest"))]
+pub(crate) fn plainly<R>(work: impl FnOnce() -> R) -> R {
+    /// Puts back what was, also where the work panics.
+    struct Before(bool);
+    impl Drop for Before {
+        fn drop(&mut self) {
+            PLAINLY.set(self.0);
+        }
+    }
+    let _before = Before(PLAINLY.replace(true));
+    work()
+}
+
+#[cfg(not(any(test, feature = "proptest")))]
+pub(crate) fn plainly<R>(work: impl FnOnce() -> R) -> R {
+    work()
+}
+
 /// Hands over the vectors of the machine at hand.
 #[cfg(not(target_arch = "x86_64"))]
 #[inline]
 fn with_vectors<W: pulp::WithSimd<Output = ()>>(work: W) {
+    #[cfg(any(test, feature = "proptest"))]
+    if PLAINLY.get() {
+        return without_vectors(work);
+    }
     pulp::Arch::new().dispatch(work);
 }
 
 /// The same for machines with AVX-512, with AVX2 and without. Development builds of what uses this crate do without the
-/// first: every kernel is compiled for each instruction set, and the crate's own tests run them all.
+/// first: every kernel is compiled for each instruction set, and the crate's own tests run the best that the machine has,
+/// and none.
 #[cfg(target_arch = "x86_64")]
 #[inline]
 fn with_vectors<W: pulp::WithSimd<Output = ()>>(work: W) {
+    #[cfg(any(test, feature = "proptest"))]
+    if PLAINLY.get() {
+        return without_vectors(work);
+    }
     #[cfg(any(not(debug_assertions), test))]
     if let Some(simd) = pulp::x86::V4::try_new() {
         return work.with_simd(simd);
@@ -35,7 +69,7 @@ fn with_vectors<W: pulp::WithSimd<Output = ()>>(work: W) {
 }
 
 /// Where it is called, this is one call: the kernels would be compiled there once more.
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", test, feature = "proptest"))]
 #[inline(never)]
 fn without_vectors<W: pulp::WithSimd<Output = ()>>(work: W) {
     work.with_simd(pulp::Scalar::new());

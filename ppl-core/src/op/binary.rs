@@ -50,7 +50,6 @@ macro_rules! family {
 
         impl Binary {
             /// `out = f(a, b)`
-            #[inline]
             fn sweep_over<T: Scalar, A: Side<T>, B: Side<T>>(self, out: &mut [T], left: A, right: B) {
                 match self {
                     $(Binary::$variant => {
@@ -211,6 +210,20 @@ impl Primitive for Binary {
         let (a, b) = (args[0], args[1]);
         if lanes == 0 {
             return;
+        }
+        // All at once where numbers lie side by side: to choose a loop takes longer than one number does.
+        if let (Operand::Rows(a), Operand::Rows(b)) = (a, b)
+            && [a.len(), b.len()] == [out.len(); 2]
+        {
+            return self.sweep(out, a, b);
+        }
+        if lanes == 1 {
+            match (a.numbers(), b.numbers()) {
+                (a, b) if [a.len(), b.len()] == [out.len(); 2] => return self.sweep(out, a, b),
+                (a, &[b]) if a.len() == out.len() => return self.sweep_right(out, a, b),
+                (&[a], b) if b.len() == out.len() => return self.sweep_left(out, a, b),
+                _ => {}
+            }
         }
         let pick = |operand: &Operand<T>| if operand.rows(lanes) == 1 { 0 } else { 1 };
         let (step_a, step_b) = (pick(&a), pick(&b));

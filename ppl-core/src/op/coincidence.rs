@@ -36,6 +36,7 @@ impl Primitive for Coincidence {
         1
     }
 
+    #[inline(always)]
     fn run<T: Scalar>(&self, work: Work<'_, T>) {
         let Work { lanes, out, args, shapes, scratch, .. } = work;
         let [index, other, rows] = [args[0], args[1], args[2]];

@@ -199,12 +199,16 @@ impl Op {
         each_family!(self, primitive => primitive.scratch_rows(args, shape), leaf => 0)
     }
 
-    /// Computes the result, compiled for the instruction set of the machine at hand.
+    /// Computes the result. Loops of arithmetic are compiled for the instruction set of the machine at hand.
     pub(crate) fn run<T: Scalar>(&self, work: Work<'_, T>) {
         match self {
-            // Their sweeps choose the instruction set themselves, once for each loop.
+            // These choose the instruction set themselves, once for each loop, or run what does.
             Op::Unary(unary) => unary.run(work),
             Op::Binary(binary) => binary.run(work),
+            Op::Scan(scan) => scan.run(work),
+            // And these compute numbers one by one.
+            Op::Special(special) => special.run(work),
+            Op::Counting(counting) => counting.run(work),
             other => each_family!(other, primitive => dispatch(Run { primitive, work }), leaf => ()),
         }
     }

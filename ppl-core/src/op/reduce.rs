@@ -276,6 +276,7 @@ impl<'a, T: Scalar> AxisLine<'a, T> {
 
     /// The Euclidean norm. Where squares would leave the range of the type, elements are divided by the
     /// largest first.
+    #[inline(always)]
     fn norm(&self, out: &mut [T], largest: &mut [T]) {
         out.fill(T::zero());
         for k in 0..self.length {

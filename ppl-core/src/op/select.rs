@@ -25,6 +25,7 @@ impl Primitive for Select {
         }
     }
 
+    #[inline(always)]
     fn run<T: Scalar>(&self, work: Work<'_, T>) {
         let Work { lanes, out, args, .. } = work;
         let [condition, a, b] = [args[0], args[1], args[2]];

@@ -77,7 +77,6 @@ macro_rules! family {
             pub const ALL: [Unary; [$(stringify!($variant)),*].len()] = [$(Unary::$variant $(($example))?),*];
 
             /// `out = f(x)`
-            #[inline]
             pub(crate) fn sweep<T: Scalar>(self, out: &mut [T], x: &[T]) {
                 match self {
                     $(Unary::$variant $(($parameter))? => {
@@ -164,6 +163,7 @@ impl Primitive for Unary {
         match work.args[0] {
             Operand::Rows(x) => self.sweep(work.out, x),
             Operand::Records(..) => work.out.fill(T::nan()),
+            Operand::Shared(x) if work.lanes == 1 => self.sweep(work.out, x),
             x @ Operand::Shared(values) => {
                 for (row, out) in work.out.chunks_exact_mut(work.lanes.max(1)).enumerate().take(values.len())
                 {

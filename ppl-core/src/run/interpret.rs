@@ -1,9 +1,10 @@
 //! A program run for one record, one operation after the other, in f64: no plan, no fusion, no tiles.
 //!
-//! It is what the fast executor is tested against, and it keeps every intermediate value, so it can say where
-//! a number stopped being finite.
+//! It is what the fast executor is tested against, for which its kernels use no vectors in tests. And it keeps every
+//! intermediate value, so it can say where a number stopped being finite.
 
 use crate::base::{Error, Result, Shape};
+use crate::machine::simd::plainly;
 use crate::op::gather::is_row;
 use crate::op::{Gather, Input, Kind, Op, Operand, Scan};
 use crate::program::{Instruction, Program};
@@ -139,7 +140,7 @@ impl Program {
                         _ => Operand::Rows(&values[arg][..]),
                     };
                     let args: Vec<Operand<'_, f64>> = instruction.args.iter().map(operand).collect();
-                    op.on_one_lane(&args, &shapes, shape, instruction.kind == Kind::Shared)
+                    plainly(|| op.on_one_lane(&args, &shapes, shape, instruction.kind == Kind::Shared))
                 }
             };
             values.push(value);
