@@ -53,8 +53,8 @@ macro_rules! family {
             fn sweep_over<T: Scalar, A: Side<T>, B: Side<T>>(self, out: &mut [T], left: A, right: B) {
                 match self {
                     $(Binary::$variant => {
-                        // A job for each function: all loops in one body take the compiler a time that grows with the
-                        // square of their number.
+                        // A job for each function: all loops in one body take the compiler longer than each by
+                        // itself.
                         struct Sweep<'a, T, A, B> {
                             out: &'a mut [T],
                             left: A,

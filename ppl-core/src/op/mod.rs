@@ -240,8 +240,8 @@ impl Op {
     }
 }
 
-/// One operation, compiled for the instruction set at hand. A job for each family: all of them in one body took the compiler
-/// longer than each by itself.
+/// One operation, compiled for the instruction set at hand. A job for each family: all of them in one body took the
+/// compiler longer than each by itself.
 struct Run<'a, P, T> {
     primitive: &'a P,
     work: Work<'a, T>,

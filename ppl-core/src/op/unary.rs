@@ -80,8 +80,8 @@ macro_rules! family {
             pub(crate) fn sweep<T: Scalar>(self, out: &mut [T], x: &[T]) {
                 match self {
                     $(Unary::$variant $(($parameter))? => {
-                        // A job for each function: all loops in one body take the compiler a time that grows with the
-                        // square of their number.
+                        // A job for each function: all loops in one body take the compiler longer than each by
+                        // itself.
                         struct Sweep<'a, T> {
                             out: &'a mut [T],
                             x: &'a [T],
