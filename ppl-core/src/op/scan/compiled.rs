@@ -8,7 +8,7 @@ use super::{Block, Scan};
 use crate::base::Shape;
 use crate::machine::Scalar;
 use crate::op::shaping::copy;
-use crate::op::{MOST_ARGUMENTS, Op, Operand, Shaping, Work};
+use crate::op::{Op, Operand, Planned, Shaping};
 use std::collections::HashMap;
 
 /// Arguments of a scan, by position.
@@ -30,18 +30,12 @@ enum Place {
 /// One operation of a step.
 #[derive(Clone, Debug)]
 struct Step {
-    op: Op,
+    operation: Planned,
     start: usize,
     elements: usize,
     /// Whether it is done once for all lanes.
     shared: bool,
     args: Vec<Place>,
-    shapes: Vec<Shape>,
-    shape: Shape,
-    table: Vec<u32>,
-    scratch_rows: usize,
-    /// A loop inside the step.
-    inner: Option<Box<Compiled>>,
 }
 
 /// A scan that is ready to be run.
@@ -146,34 +140,12 @@ impl Compiled {
             let args: Vec<Place> = node.args.iter().map(|&arg| places[arg as usize]).collect();
             let shapes: Vec<Shape> = node.args.iter().map(|&arg| nodes[arg as usize].shape.clone()).collect();
             let shared = args.iter().all(|&arg| is_shared(arg));
-            let inner = match &node.op {
-                Op::Scan(scan) => {
-                    // Where all is done once, there is one lane, and nothing is shared by several.
-                    let shared_args: Vec<bool> = args.iter().map(|&arg| !shared && is_shared(arg)).collect();
-                    Some(Box::new(Self::new(scan, &shared_args)))
-                }
-                _ => None,
-            };
-            let largest = shapes.iter().map(Shape::elements).max().unwrap_or(0).max(elements) as u64;
-            let operations = inner.as_ref().map_or(largest, |inner| inner.operations());
-            *(if same[at] { &mut once } else { &mut each }) += operations;
-            let scratch_rows = match &inner {
-                Some(inner) => inner.scratch_rows(),
-                None => node.op.scratch_rows(&shapes, &node.shape),
-            };
+            // Where all is done once, there is one lane, and nothing is shared by several.
+            let is_shared_here = |arg: usize| !shared && is_shared(args[arg]);
+            let operation = Planned::new(&node.op, shapes, node.shape.clone(), is_shared_here);
+            *(if same[at] { &mut once } else { &mut each }) += operation.operations();
             let list = if same[at] { &mut before } else { &mut steps };
-            list.push(Step {
-                table: node.op.table(&shapes, &node.shape),
-                op: node.op.clone(),
-                shape: node.shape.clone(),
-                start,
-                elements,
-                shared,
-                args,
-                shapes,
-                scratch_rows,
-                inner,
-            });
+            list.push(Step { operation, start, elements, shared, args });
             places.push(Place::Scratch { start, elements, shared });
             let mut dead: Vec<usize> = node.args.iter().map(|&arg| root[arg as usize]).collect();
             dead.push(at);
@@ -198,7 +170,12 @@ impl Compiled {
             outputs: from(blocks.outputs, body.stacked()),
             sums: from(blocks.sums, body.summed()),
             rows: memory.rows,
-            inner_rows: before.iter().chain(&steps).map(|step: &Step| step.scratch_rows).max().unwrap_or(0),
+            inner_rows: before
+                .iter()
+                .chain(&steps)
+                .map(|step: &Step| step.operation.scratch_rows())
+                .max()
+                .unwrap_or(0),
             operations: once.saturating_add(each.max(1).saturating_mul(scan.steps() as u64)),
             before,
             steps,
@@ -400,28 +377,11 @@ impl Step {
             Operand::Shared(numbers) if self.shared => Operand::Rows(numbers),
             other => other,
         };
-        let out = &mut target[..self.elements * lanes];
-        if let Some(inner) = &self.inner {
-            return inner.run(
-                (lanes, self.shared || sources.shared),
-                out,
-                &|index| find(self.args[index]),
-                scratch,
-            );
-        }
-        let mut args = [Operand::Shared(&[][..]); MOST_ARGUMENTS];
-        for (to, &place) in args.iter_mut().zip(&self.args) {
-            *to = find(place);
-        }
-        self.op.run(Work {
-            lanes,
-            shared: self.shared || sources.shared,
-            out,
-            args: &args[..self.args.len()],
-            shapes: &self.shapes,
-            shape: &self.shape,
-            table: &self.table,
-            scratch: &mut scratch[..self.scratch_rows * lanes],
-        });
+        self.operation.run(
+            (lanes, self.shared || sources.shared),
+            &mut target[..self.elements * lanes],
+            |index| find(self.args[index]),
+            scratch,
+        );
     }
 }

@@ -53,15 +53,7 @@ impl StepExplanation {
                 let what = format!("sweep over {shape}: {} (keeps {kept} of {all})", names.join(", "));
                 (what, elements * all as u64)
             }
-            Step::Single(single) => {
-                let shapes: Vec<String> = single.shapes.iter().map(ToString::to_string).collect();
-                let largest = single.shapes.iter().map(|shape| shape.elements() as u64).max().unwrap_or(0);
-                let operations = match &single.scan {
-                    Some(scan) => scan.operations(),
-                    None => largest.max(elements),
-                };
-                (format!("{} {} → {shape}", single.op, shapes.join(" ")), operations)
-            }
+            Step::Single(single) => (single.operation.to_string(), single.operation.operations()),
             Step::Dots(dots) => {
                 let width = dots.column.width;
                 let mut with = vec!["a shared array"; dots.with.len()];

@@ -6,7 +6,7 @@
 use crate::base::Shape;
 use crate::machine::Scalar;
 use crate::op::scan::Compiled;
-use crate::op::{Input, Kind, Linear, Op, Shaping, constant_values};
+use crate::op::{Input, Kind, Linear, Op, Planned, Shaping, constant_values};
 use crate::program::Program;
 use crate::run::plan::explain::{StepExplanation, without_reuse};
 use crate::run::plan::fused::{Function, Fused, Micro, ReadFrom, WriteTo, padded};
@@ -32,15 +32,9 @@ pub(crate) enum Step {
 /// One operation by its own rule.
 #[derive(Clone, Debug)]
 pub(crate) struct Single {
-    pub(crate) op: Op,
+    pub(crate) operation: Planned,
     pub(crate) out: Storage,
     pub(crate) args: Vec<Storage>,
-    pub(crate) shapes: Vec<Shape>,
-    pub(crate) shape: Shape,
-    pub(crate) table: Vec<u32>,
-    pub(crate) scratch_rows: usize,
-    /// A loop, laid out.
-    pub(crate) scan: Option<Arc<Compiled>>,
 }
 
 /// Inner products of a column, whose records lie one after the other, with shared arrays and with itself.
@@ -182,7 +176,7 @@ impl<T> Layout<T> {
     /// Rows of the record memory in which loops keep the values of one step.
     pub(crate) fn loop_rows(&self) -> usize {
         let rows = |step: &Step| match step {
-            Step::Single(Single { scan: Some(scan), .. }) => scan.scratch_rows(),
+            Step::Single(single) => single.operation.scan().map_or(0, Compiled::scratch_rows),
             _ => 0,
         };
         self.record_steps.iter().map(rows).max().unwrap_or(0)
@@ -191,7 +185,7 @@ impl<T> Layout<T> {
 
 fn scratch(steps: &[Step]) -> usize {
     let rows = |step: &Step| match step {
-        Step::Single(single) => single.scratch_rows,
+        Step::Single(single) => single.operation.scratch_rows(),
         Step::Fused(_) | Step::Product(_) | Step::Dots(_) => 0,
     };
     steps.iter().map(rows).max().unwrap_or(0)
@@ -347,29 +341,10 @@ impl<'p> Builder<'p> {
         if let Some(product) = product(&instruction.op, out, &args, &shapes) {
             return Step::Product(product);
         }
-        let shape = instruction.shape.clone();
-        let scan = match &instruction.op {
-            Op::Scan(scan) => {
-                // Once a run there is one lane, and nothing is shared by several.
-                let shared =
-                    |place: &Storage| kind == Kind::PerRecord && matches!(place, Storage::Shared { .. });
-                Some(Arc::new(Compiled::new(scan, &args.iter().map(shared).collect::<Vec<_>>())))
-            }
-            _ => None,
-        };
-        Step::Single(Single {
-            op: instruction.op.clone(),
-            out,
-            args,
-            table: instruction.op.table(&shapes, &shape),
-            scratch_rows: match &scan {
-                Some(scan) => scan.scratch_rows(),
-                None => instruction.op.scratch_rows(&shapes, &shape),
-            },
-            scan,
-            shapes,
-            shape,
-        })
+        // Once a run there is one lane, and nothing is shared by several.
+        let is_shared = |arg: usize| kind == Kind::PerRecord && matches!(args[arg], Storage::Shared { .. });
+        let operation = Planned::new(&instruction.op, shapes, instruction.shape.clone(), is_shared);
+        Step::Single(Single { operation, out, args })
     }
 
     /// The column that stays record after record and of which this is an inner product.

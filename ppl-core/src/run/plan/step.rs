@@ -2,7 +2,7 @@
 
 use crate::machine::Scalar;
 use crate::machine::simd;
-use crate::op::{MOST_ARGUMENTS, Operand, Work};
+use crate::op::Operand;
 use crate::run::plan::fused::{Fused, Memory};
 use crate::run::plan::layout::{Product, Single};
 use crate::run::plan::product::{Matrix, multiply};
@@ -35,13 +35,13 @@ impl Single {
             return;
         };
         let mut out = std::mem::take(&mut slots[slot]);
-        let operand = |place: Storage| match place {
+        let operand = |index: usize| match self.args[index] {
             Storage::Shared { slot, len } => Operand::Shared(&shared[slot][..len]),
             Storage::Rows { slot, rows } => Operand::Rows(&slots[slot][..rows * lanes]),
             // Inner products only are taken of these.
             Storage::Records(_) => Operand::Shared(&[]),
         };
-        self.run((lanes, false), &mut out[..rows * lanes], operand, scratch);
+        self.operation.run((lanes, false), &mut out[..rows * lanes], operand, scratch);
         slots[slot] = out;
     }
 
@@ -51,39 +51,12 @@ impl Single {
             return;
         };
         let mut out = std::mem::take(&mut slots[slot]);
-        let operand = |place: Storage| match place {
+        let operand = |index: usize| match self.args[index] {
             Storage::Shared { slot, len } => Operand::Rows(&slots[slot][..len]),
             Storage::Rows { .. } | Storage::Records(_) => Operand::Shared(&[]),
         };
-        self.run((1, true), &mut out[..len], operand, scratch);
+        self.operation.run((1, true), &mut out[..len], operand, scratch);
         slots[slot] = out;
-    }
-
-    fn run<'a, T: Scalar>(
-        &self,
-        (lanes, shared): (usize, bool),
-        out: &mut [T],
-        operand: impl Fn(Storage) -> Operand<'a, T>,
-        scratch: &mut [T],
-    ) {
-        if let Some(scan) = &self.scan {
-            let scratch = &mut scratch[..self.scratch_rows * lanes];
-            return scan.run((lanes, shared), out, &|index| operand(self.args[index]), scratch);
-        }
-        let mut args = [Operand::Shared(&[][..]); MOST_ARGUMENTS];
-        for (slot, &place) in args.iter_mut().zip(&self.args) {
-            *slot = operand(place);
-        }
-        self.op.run(Work {
-            lanes,
-            shared,
-            out,
-            args: &args[..self.args.len()],
-            shapes: &self.shapes,
-            shape: &self.shape,
-            table: &self.table,
-            scratch: &mut scratch[..self.scratch_rows * lanes],
-        });
     }
 }
 
