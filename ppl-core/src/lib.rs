@@ -67,6 +67,7 @@
 //! | [`conjugate`] | a model's density in expected sufficient statistics |
 //! | [`draws`] | log densities, simulations and predictions of a model; summaries and files of draws |
 //! | [`finite`] | programs with finite meaning: exact posteriors, divergences, and their worst case over neighbouring inputs |
+//! | [`junction`] | junction trees in doubles: sum-product, marginals, gradients, draws |
 //! | [`prelude`] | what the author of a model imports |
 //! | `strategies` | random programs for property tests and fuzzing, under the feature `proptest` |
 
@@ -80,6 +81,7 @@ pub mod design {}
 pub mod draws;
 pub mod finite;
 pub mod handlers;
+pub mod junction;
 mod machine;
 pub mod math;
 pub mod model;

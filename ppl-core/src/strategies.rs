@@ -1,6 +1,7 @@
 //! Proptest strategies for what this crate works on: shapes, arrays, records and random array programs.
 
 pub mod checks;
+pub mod laws;
 pub mod models;
 pub mod programs;
 

@@ -11,6 +11,7 @@ mod derivatives;
 mod each_alone;
 mod effects;
 mod finite;
+mod junction;
 mod matrix;
 mod matrix_models;
 mod models;

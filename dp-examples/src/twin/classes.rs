@@ -21,11 +21,10 @@ use ppl_distributions::prelude::*;
 
 use super::encode::{Data, Encoded};
 use super::fitting::Counted;
-use super::model::{Column, FORMAT, Model, NEWEST};
+use super::model::{Clique, Column, FORMAT, Model, NEWEST};
 use super::release::{Fitted, Settings};
 use super::schema::Schema;
 use super::singles::{Singles, in_words, maps};
-use super::tree::Clique;
 use super::{Error, Provenance, Result};
 
 /// Share of the precision for single columns.

@@ -34,6 +34,9 @@ pub enum Error {
     /// A budget that cannot be met.
     #[error(transparent)]
     Accounting(#[from] dp_accountant::Error),
+    /// A junction tree that cannot be.
+    #[error(transparent)]
+    Tree(#[from] ppl_core::Error),
     /// A generator without random bytes.
     #[error(transparent)]
     Sampling(#[from] dp_sampler::Error),

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use ppl_core::junction::Tree;
 use serde::{Deserialize, Serialize};
 
+use super::Result;
 use super::levels::onto_simplex;
-use super::tree::Tree;
 
 /// Noisy counts of some columns' levels.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -82,14 +83,14 @@ pub(super) fn start(tables: &[Counted], records: f64) -> Potentials {
     tables.iter().map(of).collect()
 }
 
-/// The distributions of columns given their parents that potentials stand for; `None` where a table lies in
-/// no clique.
+/// The distributions of columns given their parents that potentials stand for. An error where a table lies in no
+/// clique.
 pub(super) fn distribution(
     tree: &Tree,
     tables: &[Counted],
     potentials: &Potentials,
-) -> Option<Vec<Vec<f64>>> {
-    Some(Fit::new(tree, tables, 1.0)?.conditionals(potentials))
+) -> Result<Vec<Vec<f64>>> {
+    Fit::new(tree, tables, 1.0)?.conditionals(potentials)
 }
 
 /// The distribution on the tree that minimises
@@ -110,10 +111,10 @@ pub(super) fn nearest(
     tables: &[Counted],
     records: f64,
     potentials: &mut Potentials,
-) -> Option<Vec<Vec<f64>>> {
+) -> Result<Vec<Vec<f64>>> {
     let fit = Fit::new(tree, tables, records)?;
-    let mut conditionals = fit.conditionals(potentials);
-    let (mut objective, mut slopes) = fit.slopes(&conditionals);
+    let mut conditionals = fit.conditionals(potentials)?;
+    let (mut objective, mut slopes) = fit.slopes(&conditionals)?;
     // Of the order of one over the curvature of the largest cell.
     let least = tables.iter().flat_map(|table| &table.variances).copied().fold(f64::INFINITY, f64::min);
     let mut rate = least.clamp(1.0, 1e12) / records.max(1.0);
@@ -124,9 +125,11 @@ pub(super) fn nearest(
             logs.iter().zip(slopes).map(|(log, slope)| log + rate * slope).collect()
         };
         let proposed: Potentials = potentials.iter().zip(&slopes).map(step).collect();
-        let found = fit.conditionals(&proposed);
-        let (value, next) = fit.slopes(&found);
-        if value < objective {
+        // A step so long that nothing finite is left is one that does not improve.
+        let next = fit.conditionals(&proposed).and_then(|found| Ok((fit.slopes(&found)?, found)));
+        if let Ok(((value, next), found)) = next
+            && value < objective
+        {
             stale = if objective - value < TOLERANCE * objective { stale + 1 } else { 0 };
             (*potentials, conditionals, objective, slopes) = (proposed, found, value, next);
             rate *= 1.5;
@@ -138,7 +141,7 @@ pub(super) fn nearest(
             break;
         }
     }
-    Some(conditionals)
+    Ok(conditionals)
 }
 
 /// Tables of counts, with their places in a tree.
@@ -150,29 +153,30 @@ struct Fit<'a> {
 }
 
 impl<'a> Fit<'a> {
-    fn new(tree: &'a Tree, tables: &'a [Counted], records: f64) -> Option<Self> {
+    fn new(tree: &'a Tree, tables: &'a [Counted], records: f64) -> Result<Self> {
         let place = |table: &Counted| {
-            let clique = tree.host_of(&table.columns)?;
-            Some(Place { clique, cells: tree.cells_of(clique, &table.columns) })
+            // No clique holds it where there is none: the first does not, and says so.
+            let clique = tree.host_of(&table.columns).unwrap_or(0);
+            Ok(Place { clique, cells: tree.cells_of(clique, &table.columns)? })
         };
-        let places = tables.iter().map(place).collect::<Option<_>>()?;
-        Some(Self { tree, tables, places, records })
+        let places = tables.iter().map(place).collect::<Result<_>>()?;
+        Ok(Self { tree, tables, places, records })
     }
 
-    fn conditionals(&self, potentials: &Potentials) -> Vec<Vec<f64>> {
+    fn conditionals(&self, potentials: &Potentials) -> Result<Vec<Vec<f64>>> {
         let mut cliques: Vec<Vec<f64>> =
-            (0..self.tree.cliques.len()).map(|clique| vec![1.0; self.tree.cells_of_clique(clique)]).collect();
+            (0..self.tree.cliques().len()).map(|clique| vec![1.0; self.tree.cells(clique)]).collect();
         for (place, logs) in self.places.iter().zip(potentials) {
             let factors = factors(logs);
             let weights = cliques[place.clique].iter_mut().zip(&place.cells);
             weights.for_each(|(weight, &cell)| *weight *= factors[cell as usize]);
         }
-        self.tree.conditionals(cliques)
+        Ok(self.tree.conditionals(cliques)?)
     }
 
     /// The objective, and how much too small each expected count is, over its variance.
-    fn slopes(&self, conditionals: &[Vec<f64>]) -> (f64, Potentials) {
-        let joint = self.tree.joint(conditionals);
+    fn slopes(&self, conditionals: &[Vec<f64>]) -> Result<(f64, Potentials)> {
+        let joint = self.tree.marginals(conditionals)?;
         let mut objective = 0.0;
         let mut all = Vec::with_capacity(self.tables.len());
         for (table, place) in self.tables.iter().zip(&self.places) {
@@ -187,7 +191,7 @@ impl<'a> Fit<'a> {
             }
             all.push(expected);
         }
-        (objective, all)
+        Ok((objective, all))
     }
 }
 
@@ -219,12 +223,9 @@ mod tests {
         ];
         let mut potentials = start(&tables, 1000.0);
         let found = nearest(&tree, &tables, 1000.0, &mut potentials).unwrap();
-        let joint = tree.joint(&found);
+        let joint = tree.marginals(&found).unwrap();
         let clique = tree.host_of(&[0, 1]).unwrap();
-        let mut shares = [0.0; 4];
-        for (share, cell) in joint[clique].iter().zip(tree.cells_of(clique, &[0, 1])) {
-            shares[cell as usize] += share;
-        }
+        let shares = tree.sum_to(clique, &joint[clique], &[0, 1]).unwrap();
         let expected = (600.0 / 4.0 + 500.0 / 8.0) / (1.0 / 4.0 + 1.0 / 8.0) / 1000.0;
         assert!((shares[0] + shares[1] - expected).abs() < 2e-3, "{shares:?} for {expected}");
         assert!((shares[2] - (100.0 - 100.0 / 6.0) / 1000.0).abs() < 2e-2, "{shares:?}");

@@ -44,7 +44,6 @@ mod schema;
 mod scores;
 mod singles;
 mod structure;
-mod tree;
 mod uncertainty;
 
 pub use account::account;

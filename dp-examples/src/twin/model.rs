@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use ppl_core::junction::{self, Tree};
 use serde::{Deserialize, Serialize};
 
 use super::constraint::Constraint;
@@ -10,7 +11,6 @@ use super::fitting::{Counted, Potentials, distribution};
 use super::grid::Grid;
 use super::levels::Piece;
 use super::schema::Kind;
-use super::tree::{Clique, Tree};
 use super::{Error, Result};
 
 /// The version of files of marginals; they can be read by programs that know no other model.
@@ -109,6 +109,24 @@ impl Column {
     }
 }
 
+/// A clique of the junction tree, as files have it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct Clique {
+    /// The column that it brings in.
+    pub(super) column: usize,
+    /// Its parents, in increasing order.
+    pub(super) parents: Vec<usize>,
+    /// The place of the earlier clique that holds the parents.
+    pub(super) host: usize,
+}
+
+impl From<&junction::Clique> for Clique {
+    fn from(clique: &junction::Clique) -> Self {
+        let (column, parents) = (clique.variable(), clique.parents().to_vec());
+        Self { column, parents, host: clique.host() }
+    }
+}
+
 /// Where a model comes from, and what it cost.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Provenance {
@@ -170,19 +188,18 @@ impl Model {
         self.columns.last().filter(|column| column.hidden).map(Column::level_count)
     }
 
-    pub(super) fn tree(&self) -> Tree {
-        let mut tree = Tree::new(self.columns.iter().map(Column::level_count).collect());
+    pub(super) fn tree(&self) -> Result<Tree> {
+        let mut tree = Tree::new(self.columns.iter().map(Column::level_count).collect())?;
         for clique in &self.cliques {
-            tree.push(clique.column, clique.parents.clone(), clique.host);
+            tree.push(clique.column, clique.parents.clone(), clique.host)?;
         }
-        tree
+        Ok(tree)
     }
 
     /// Computes what a file does not hold.
     pub(super) fn complete(&mut self) -> Result<()> {
         self.check()?;
-        let found = distribution(&self.tree(), &self.tables, &self.potentials);
-        self.conditionals = found.ok_or_else(|| Error::input("a table of the model lies in no clique"))?;
+        self.conditionals = distribution(&self.tree()?, &self.tables, &self.potentials)?;
         Ok(())
     }
 
@@ -248,13 +265,13 @@ impl Model {
             }
             *mass = kept;
         }
-        let tree = self.tree();
+        let tree = self.tree()?;
         let mut potentials = self.conditionals.clone();
         let clique = self.cliques.iter().position(|clique| clique.column == place).unwrap_or(0);
         for (cell, weight) in potentials[clique].iter_mut().enumerate() {
             *weight *= after[cell % levels] / before[cell % levels].max(f64::MIN_POSITIVE);
         }
-        model.conditionals = tree.conditionals(potentials);
+        model.conditionals = tree.conditionals(potentials)?;
         Ok(model)
     }
 
@@ -305,29 +322,21 @@ impl Model {
                 return wrong("the levels of a column");
             }
         }
-        let mut seen = vec![false; columns];
+        // Before a tree of that size is made.
         let mut total = 0_usize;
-        for (place, clique) in self.cliques.iter().enumerate() {
-            let known = |column: usize| {
-                self.cliques[clique.host].column == column
-                    || self.cliques[clique.host].parents.contains(&column)
-            };
-            let first = place == 0 && clique.host == 0 && clique.parents.is_empty();
-            let later =
-                place > 0 && clique.host < place && clique.parents.iter().all(|&parent| known(parent));
-            if !(first || later) || clique.column >= columns || seen[clique.column] {
-                return wrong("the order of its tables");
-            }
-            seen[clique.column] = true;
-            let sizes = clique
-                .parents
-                .iter()
-                .chain([&clique.column])
-                .map(|&column| self.columns[column].level_count());
+        for clique in &self.cliques {
+            let own = clique.parents.iter().chain([&clique.column]);
+            let sizes = own.map(|&column| self.columns.get(column).map_or(usize::MAX, Column::level_count));
             total = total.saturating_add(sizes.fold(1_usize, usize::saturating_mul));
             if total > MOST_CELLS {
                 return wrong("the size of its cliques");
             }
+        }
+        let ordered = self
+            .tree()
+            .is_ok_and(|tree| tree.cliques().iter().map(Clique::from).eq(self.cliques.iter().cloned()));
+        if !ordered {
+            return wrong("the order of its tables");
         }
         for (table, logs) in self.tables.iter().zip(&self.potentials) {
             let known = |&column: &usize| column < columns;

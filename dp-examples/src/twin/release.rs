@@ -8,7 +8,7 @@ use dp_vi::summaries::{Categories, Marginals};
 use super::encode::{Data, Encoded, Encoding};
 use super::fitting::{nearest, start};
 use super::grid::Grid;
-use super::model::{Column, FORMAT, Model, Provenance, VERSION};
+use super::model::{Clique, Column, FORMAT, Model, Provenance, VERSION};
 use super::plan::{Plan, Shape};
 use super::singles::{LEVELS, Singles, in_words, maps};
 use super::structure::{Grown, Known, grow};
@@ -90,8 +90,7 @@ pub fn fit(data: Data, settings: &Settings, purse: &mut (impl Purse + ?Sized), s
         Known { shares: &shares, variances: &variances, records: total, target, core, plan, relation };
     let Grown { tree, tables } = grow(&known, &mut marginals)?;
     let mut potentials = start(&tables, total);
-    let conditionals = nearest(&tree, &tables, total, &mut potentials)
-        .ok_or_else(|| Error::input("a table without a clique"))?;
+    let conditionals = nearest(&tree, &tables, total, &mut potentials)?;
 
     let noise = (released[0].noise, joint_noise);
     let (epsilon, delta) = (cost, budget.delta);
@@ -108,7 +107,7 @@ pub fn fit(data: Data, settings: &Settings, purse: &mut (impl Purse + ?Sized), s
         provenance,
         columns: columns.map(|((column, pieces), levels)| Column::new(column, pieces, levels)).collect(),
         constraints: schema.constraints().to_vec(),
-        cliques: tree.cliques,
+        cliques: tree.cliques().iter().map(Clique::from).collect(),
         tables,
         potentials,
         conditionals,

@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 
 use dp_accountant::Relation;
 use dp_vi::summaries::{Candidate, Marginals};
+use ppl_core::junction::Tree;
 
 use super::fitting::{Counted, conditional, nearest, start};
 use super::plan::Plan;
-use super::tree::Tree;
 use super::{Error, Result};
 
 /// Most cells of a marginal that is considered.
@@ -78,7 +78,7 @@ pub(super) fn grow(known: &Known<'_>, marginals: &mut Marginals<'_>) -> Result<G
     let mut growth = Growth {
         known,
         marginals,
-        tree: Tree::new(sizes),
+        tree: Tree::new(sizes)?,
         tables: (0..columns).map(single).collect(),
         conditionals: Vec::new(),
         joint: Vec::new(),
@@ -93,7 +93,7 @@ pub(super) fn grow(known: &Known<'_>, marginals: &mut Marginals<'_>) -> Result<G
     }
     growth.pairs()?;
     let sets = growth.sets(None);
-    let tree = Tree::over(&growth.tree.sizes, &sets, usize::MAX).ok_or_else(|| Error::input("no columns"))?;
+    let tree = Tree::over(growth.tree.sizes(), &sets, usize::MAX)?;
     Ok(Grown { tree, tables: growth.tables })
 }
 
@@ -111,21 +111,21 @@ impl Growth<'_, '_> {
                     .max_by(|&a, &b| entropy(&known.shares[a]).total_cmp(&entropy(&known.shares[b])))
             };
             let root = known.target.or_else(widest).ok_or_else(|| Error::input("no columns"))?;
-            self.grow_by(root, Vec::new(), 0, known.shares[root].clone());
+            self.grow_by(root, Vec::new(), 0, known.shares[root].clone())?;
             return self.offer(0);
         }
         let mut core = known.core.clone();
         core.sort_unstable();
         self.measure_core(&core)?;
         for (place, &column) in core.iter().enumerate() {
-            self.tree.push(column, core[..place].to_vec(), place.saturating_sub(1));
+            self.tree.push(column, core[..place].to_vec(), place.saturating_sub(1))?;
             self.left[column] = false;
         }
         let tables: Vec<Counted> =
             self.tables.iter().filter(|t| t.columns.iter().all(|c| core.contains(c))).cloned().collect();
         let mut potentials = start(&tables, known.records);
-        self.conditionals = nearest(&self.tree, &tables, known.records, &mut potentials).unwrap_or_default();
-        self.joint = self.tree.joint(&self.conditionals);
+        self.conditionals = nearest(&self.tree, &tables, known.records, &mut potentials)?;
+        self.joint = self.tree.marginals(&self.conditionals)?;
         self.offer(core.len() - 1)
     }
 
@@ -158,7 +158,7 @@ impl Growth<'_, '_> {
             }
             left -= pairs.len();
         }
-        let cells = others.iter().fold(1.0, |cells, &column| cells * self.tree.sizes[column] as f64);
+        let cells = others.iter().fold(1.0, |cells, &column| cells * self.tree.sizes()[column] as f64);
         let deviation = Plan::deviation(noise, self.known.relation);
         let worth_it = cells * deviation * deviation / left.max(1) as f64 <= self.known.records;
         match pairs.len() {
@@ -221,15 +221,22 @@ impl Growth<'_, '_> {
         }
         let counts = self.tables.last().map(|table| table.counts.as_slice()).unwrap_or_default();
         let conditional = conditional(counts, &self.known.shares[column], self.known.records);
-        self.grow_by(column, parents, host, conditional);
-        self.offer(self.tree.cliques.len() - 1)
+        self.grow_by(column, parents, host, conditional)?;
+        self.offer(self.tree.cliques().len() - 1)
     }
 
-    fn grow_by(&mut self, column: usize, parents: Vec<usize>, host: usize, conditional: Vec<f64>) {
-        self.tree.push(column, parents, host);
-        self.joint.push(self.tree.extended(self.tree.cliques.len() - 1, &conditional, &self.joint));
+    fn grow_by(
+        &mut self,
+        column: usize,
+        parents: Vec<usize>,
+        host: usize,
+        conditional: Vec<f64>,
+    ) -> Result<()> {
+        self.tree.push(column, parents, host)?;
+        self.joint.push(self.tree.marginal(self.tree.cliques().len() - 1, &conditional, &self.joint)?);
         self.conditionals.push(conditional);
         self.left[column] = false;
+        Ok(())
     }
 
     /// What noise is expected to add to the distance of a marginal.
@@ -239,7 +246,7 @@ impl Growth<'_, '_> {
 
     /// Considers all columns that are left, with parents from a clique that is new.
     fn offer(&mut self, clique: usize) -> Result<()> {
-        let columns = self.tree.columns(clique);
+        let columns = self.tree.variables(clique);
         let most = self.most_parents();
         let left: Vec<usize> = (0..self.left.len()).filter(|&column| self.left[column]).collect();
         if left.is_empty() {
@@ -259,7 +266,7 @@ impl Growth<'_, '_> {
             if self.known.target.is_some_and(|target| !parents.contains(&target)) {
                 continue;
             }
-            let above = self.marginal(clique, &parents);
+            let above = self.tree.sum_to(clique, &self.joint[clique], &parents)?;
             for &column in &left {
                 let cells = above.len() * self.known.shares[column].len();
                 let penalty = self.penalty(cells);
@@ -282,16 +289,6 @@ impl Growth<'_, '_> {
         Ok(())
     }
 
-    /// The distribution of some columns of a clique, as the model has it.
-    fn marginal(&self, clique: usize, columns: &[usize]) -> Vec<f64> {
-        let tree = &self.tree;
-        let mut sums = vec![0.0; columns.iter().map(|&column| tree.sizes[column]).product()];
-        for (share, cell) in self.joint[clique].iter().zip(tree.cells_of(clique, columns)) {
-            sums[cell as usize] += share;
-        }
-        sums
-    }
-
     /// What has to lie in one clique each: the core, everything that was measured, and another set.
     fn sets(&self, other: Option<&[usize]>) -> Vec<Vec<usize>> {
         let measured = self.tables.iter().map(|table| table.columns.clone());
@@ -309,17 +306,15 @@ impl Growth<'_, '_> {
             return Ok(());
         }
         let mut potentials = start(&self.tables, records);
-        let Some(tree) = Tree::over(&self.tree.sizes, &self.sets(None), usize::MAX) else { return Ok(()) };
-        let Some(conditionals) = nearest(&tree, &self.tables, records, &mut potentials) else {
-            return Ok(());
-        };
+        let tree = Tree::over(self.tree.sizes(), &self.sets(None), usize::MAX)?;
+        let conditionals = nearest(&tree, &self.tables, records, &mut potentials)?;
         let mut offers: Vec<(Vec<usize>, usize)> = Vec::new();
-        for first in 0..tree.sizes.len() {
-            let others = tree.with_each_other(&conditionals, first);
+        for first in 0..tree.sizes().len() {
+            let others = tree.with_each_other(&conditionals, first)?;
             for (second, shares) in others.iter().enumerate().skip(first + 1) {
                 let pair = vec![first, second];
                 let held = |table: &Counted| pair.iter().all(|column| table.columns.contains(column));
-                let cells = tree.sizes[first] * tree.sizes[second];
+                let cells = tree.sizes()[first] * tree.sizes()[second];
                 let penalty = self.penalty(cells);
                 if self.tables.iter().any(held) || cells > MOST_CELLS || penalty > records {
                     continue;
@@ -337,7 +332,7 @@ impl Growth<'_, '_> {
             self.marginals.consider(&Candidate { columns: vec![column], expected, penalty: 0.0 })?;
         for _ in 0..plan.shape.pairs {
             let fits = |(pair, _): &(Vec<usize>, usize)| {
-                Tree::over(&self.tree.sizes, &self.sets(Some(pair)), MOST_OF_MODEL).is_some()
+                Tree::over(self.tree.sizes(), &self.sets(Some(pair)), MOST_OF_MODEL).is_ok()
             };
             offers.retain(fits);
             let numbers: Vec<usize> = offers.iter().map(|offer| offer.1).chain([nothing]).collect();

@@ -26,14 +26,14 @@ impl Model {
             ));
         }
         let mut dice = Dice(generator);
-        let tree = self.tree();
+        let tree = self.tree()?;
         let count = self.records.round().max(1.0) as usize;
         let levels = self.levels(count, &mut dice, Drawn::Independently);
         let mut tables = self.tables.clone();
         for table in &mut tables {
             let mut cells = vec![0_usize; count];
             for &column in &table.columns {
-                let size = tree.sizes[column];
+                let size = tree.sizes()[column];
                 let own = cells.iter_mut().zip(&levels[column]);
                 own.for_each(|(cell, &level)| *cell = *cell * size + level as usize);
             }
@@ -46,8 +46,7 @@ impl Model {
         // Not from this model: a search that ends early would end too near to it, and draws would differ too
         // little.
         let mut potentials = start(&tables, self.records);
-        let conditionals = nearest(&tree, &tables, self.records, &mut potentials)
-            .ok_or_else(|| Error::input("a table without a clique"))?;
+        let conditionals = nearest(&tree, &tables, self.records, &mut potentials)?;
         Ok(Self { conditionals, potentials, ..self.clone() })
     }
 }

@@ -1,6 +1,7 @@
 //! Random models: statements of every kind, in and outside `each_record`, in plates, masks, scales and
 //! scopes.
 
+use super::programs::Choices;
 use crate::base::{Result, Shape};
 use crate::model::constraint::Constraint;
 use crate::model::context::{Ctx, Model};
@@ -89,6 +90,16 @@ pub struct RandomModel {
 }
 
 impl RandomModel {
+    /// The model of these choices.
+    #[must_use]
+    pub fn new(choices: &mut Choices<'_>) -> Self {
+        let mut statements = |inside: bool| {
+            let count = choices.below(5);
+            (0..count).map(|_| Statement::new(choices, inside)).collect()
+        };
+        Self { shared: statements(false), inside: statements(true), extra: None }
+    }
+
     /// The same model with one more latent site (`extra`), which nothing depends on, before a statement.
     #[must_use]
     pub fn with_extra_site(&self, before: usize) -> Self {
@@ -176,37 +187,36 @@ impl Model for RandomModel {
     }
 }
 
-fn statement(inside: bool) -> impl Strategy<Value = Statement> {
-    let what = prop_oneof![
-        3 => Just(What::Sample),
-        1 => Just(if inside { What::Sample } else { What::Param }),
-        2 => Just(What::Observe),
-        1 => Just(What::Deterministic),
-        1 => Just(What::Factor),
-    ];
-    let plates = proptest::collection::vec(1..4_usize, 0..3);
-    let around =
-        (proptest::option::weighted(0.2, 0.1..3.0_f64), proptest::option::weighted(0.2, any::<bool>()));
-    (what, proptest::option::of(1..4_usize), any::<[u8; 2]>(), plates, around, any::<bool>()).prop_map(
-        |(what, copies, [loc, spread], plates, (scale, mask), scope)| Statement {
+impl Statement {
+    fn new(choices: &mut Choices<'_>, inside: bool) -> Self {
+        let what = match choices.below(8) {
+            0..=2 => What::Sample,
+            3 if inside => What::Sample,
+            3 => What::Param,
+            4 | 5 => What::Observe,
+            6 => What::Deterministic,
+            _ => What::Factor,
+        };
+        let copies = choices.below(2) * (1 + choices.below(3));
+        let plates = (0..choices.below(3)).map(|_| 1 + choices.below(3)).collect();
+        Self {
             what,
-            copies,
-            loc: loc.into(),
-            spread: spread.into(),
+            copies: (copies > 0).then_some(copies),
+            loc: choices.byte(),
+            spread: choices.byte(),
             // A parameter has the shape of its initial value, in plates or not.
             plates: if what == What::Param { Vec::new() } else { plates },
-            scale,
-            mask,
-            scope,
-        },
-    )
+            scale: (choices.below(5) == 4).then(|| 0.1 + choices.byte() as f64 / 88.0),
+            mask: (choices.below(5) == 4).then(|| choices.below(2) == 1),
+            scope: choices.below(2) == 1,
+        }
+    }
 }
 
 /// Random models of a few statements, outside and inside `each_record`.
 pub fn model() -> impl Strategy<Value = RandomModel> {
-    let shared = proptest::collection::vec(statement(false), 0..5);
-    let inside = proptest::collection::vec(statement(true), 0..5);
-    (shared, inside).prop_map(|(shared, inside)| RandomModel { shared, inside, extra: None })
+    proptest::collection::vec(any::<u8>(), 0..120)
+        .prop_map(|bytes| RandomModel::new(&mut Choices::new(&bytes)))
 }
 
 /// Values with the first axis cut to this many.

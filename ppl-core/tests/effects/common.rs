@@ -4,7 +4,7 @@ use ndarray::{ArrayD, arr0};
 use ppl_core::model::Map;
 use ppl_core::{
     Constraint, Ctx, Distribution, Graph, Noise, NoiseKind, Parameter, Records, Result, Schema, Shape,
-    Transport, Unconstrained, Value, Values, Var, trace,
+    Transport, Unconstrained, Value, Var, trace,
 };
 use std::rc::Rc;
 
@@ -103,11 +103,6 @@ pub(crate) fn records(count: usize) -> Records {
 
 pub(crate) fn number(x: f64) -> ArrayD<f64> {
     arr0(x).into_dyn()
-}
-
-/// The values of sites that a test is about.
-pub(crate) fn only(values: &Values, keep: impl Fn(&str) -> bool) -> Values {
-    values.iter().filter(|(name, _)| keep(name)).map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
 pub(crate) fn normal_log_density(x: f64, loc: f64, scale: f64) -> f64 {
