@@ -6,6 +6,7 @@ use crate::wall::bound::clip::Rule;
 use crate::wall::bound::quantile::Adaptive;
 use dp_sampler::{GaussianNoise, NoiseSource, Purpose, Seed};
 use ppl_core::{RecordGradient, Records};
+use zeroize::Zeroizing;
 
 /// Whose noise it is: releases of different kinds have streams of their own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,7 +50,7 @@ pub(crate) struct Continuous {
     /// Whether a count is released beside the sum.
     count: bool,
     /// The standard normals of the last release.
-    standard: Vec<f64>,
+    standard: Zeroizing<Vec<f64>>,
 }
 
 /// What a release is about: its number, which chooses its random words; the norm `C` of a contribution; the
@@ -82,7 +83,7 @@ impl Adder {
                 source: GaussianNoise::from_streams(streams),
                 noise_multiplier,
                 count,
-                standard: vec![0.0; elements + usize::from(count)],
+                standard: Zeroizing::new(vec![0.0; elements + usize::from(count)]),
             })),
         })
     }
@@ -161,7 +162,7 @@ impl Adder {
     pub(crate) fn last_noise(&self) -> Vec<f64> {
         match self {
             Self::Exact(grid) => grid.last_noise(),
-            Self::Continuous(continuous) => continuous.standard.clone(),
+            Self::Continuous(continuous) => continuous.standard.to_vec(),
         }
     }
 

@@ -10,6 +10,7 @@ use dp_sampler::{GridGaussianNoise, Noise, NoiseDistribution, NoiseSource, Strea
 use ppl_core::{RecordGradient, Records};
 use serde::Serialize;
 use std::fmt;
+use zeroize::Zeroizing;
 
 /// How noise is added to a sum.
 ///
@@ -130,7 +131,7 @@ pub(crate) struct Grid {
     most_in_tiles: u64,
     /// Steps for a count of one half that is released beside the sum, if there is one.
     count_steps: Option<u64>,
-    drawn: Vec<i64>,
+    drawn: Zeroizing<Vec<i64>>,
     /// Integer sums, one for each thread, for batches of more records.
     integers: Vec<ExactSums>,
 }
@@ -173,7 +174,7 @@ impl Grid {
         // Two more roundings for the norm and the step that are made of it, and those of this line.
         let multiplier = of_gradient * (1.0 + charge(of_gradient, elements)) * (1.0 + 8.0 * f64::EPSILON);
         let most_in_tiles = Self::most_in_tiles(gradient);
-        let drawn = vec![0; elements + usize::from(count)];
+        let drawn = Zeroizing::new(vec![0; elements + usize::from(count)]);
         let this = Self { noise, multiplier, most_in_tiles, count_steps, drawn, integers: Vec::new() };
         match this.accounted(elements)? >= noise_multiplier && count_steps != Some(0) {
             true => Ok(this),

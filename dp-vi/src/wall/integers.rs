@@ -5,13 +5,14 @@ use crate::wall::sensitive::Sensitive;
 use dp_accountant::{Event, Receipt};
 use dp_sampler::{ExponentialChoice, NoiseSource};
 use ppl_core::{ExecutionPlan, Records};
+use zeroize::Zeroizing;
 
 /// *Records → an integer vector of each → their sum → exact noise, or a choice → public.*
 ///
 /// The sums are exact, and nothing reads them but noise and choices, which consume them with a receipt. How
 /// much one record can change them is a property of the function that makes the vectors; the event of the
 /// receipt has to be for that.
-pub(crate) struct IntegerSums(Vec<i128>);
+pub(crate) struct IntegerSums(Zeroizing<Vec<i128>>);
 
 impl IntegerSums {
     /// Sums of `numbers` numbers, to which `add` adds the contribution of a record with this value.
@@ -20,7 +21,7 @@ impl IntegerSums {
         numbers: usize,
         add: impl Fn(f64, &mut [i128]),
     ) -> Self {
-        let mut sums = vec![0; numbers];
+        let mut sums = Zeroizing::new(vec![0; numbers]);
         values.for_each(|value| add(value, &mut sums));
         Self(sums)
     }
@@ -32,7 +33,7 @@ impl IntegerSums {
 
     /// Sums that code of the wall has computed.
     pub(in crate::wall) fn from_sums(sums: Vec<i128>) -> Self {
-        Self(sums)
+        Self(Zeroizing::new(sums))
     }
 
     /// The sums with noise, for a receipt of one release of this event. Noise of the same number is the same
@@ -44,10 +45,10 @@ impl IntegerSums {
         number: u64,
     ) -> Result<Vec<i128>> {
         require(receipt, event)?;
-        let mut drawn = vec![0_i64; self.0.len()];
+        let mut drawn = Zeroizing::new(vec![0_i64; self.0.len()]);
         noise.fill(number, &mut drawn);
         // Fewer than 2^64 contributions below 2^51 each, and noise below 2^63.
-        Ok(self.0.into_iter().zip(drawn).map(|(sum, noise)| sum + i128::from(noise)).collect())
+        Ok(self.0.iter().zip(&*drawn).map(|(sum, &noise)| sum + i128::from(noise)).collect())
     }
 
     /// Sums that are counts, without the last, and the last: for what stays behind the wall.
@@ -55,7 +56,7 @@ impl IntegerSums {
         // Counts of records in memory.
         let count = |sum: i128| u64::try_from(sum).unwrap_or(0);
         let last = self.0.pop().map_or(0, count);
-        (self.0.into_iter().map(count).collect(), last)
+        (self.0.iter().copied().map(count).collect(), last)
     }
 
     /// The sums for tests of their sensitivity.

@@ -9,6 +9,7 @@ use crate::wall::bound::quantile::Suited;
 use dp_sampler::Seed;
 use ppl_core::{RecordGradient, Records};
 use std::f64::consts::{FRAC_1_SQRT_2, SQRT_2};
+use zeroize::Zeroizing;
 
 /// *Records → a bounded contribution of each → their sum → noise → public.*
 ///
@@ -28,8 +29,8 @@ pub(crate) struct NoisySum {
     released: Released,
     adder: Adder,
     /// Sums stay in here until their noise has been added.
-    sum: Vec<f64>,
-    part: Vec<f64>,
+    sum: Zeroizing<Vec<f64>>,
+    part: Zeroizing<Vec<f64>>,
 }
 
 /// Says what it is in words, for a checkpoint is bound to them, and nothing of the sums.
@@ -122,11 +123,11 @@ impl NoisySum {
         let (dimension, count) = (program.dimension(), matches!(rule, Rule::Quantile(_)));
         let elements = released.elements(dimension);
         let adder = Adder::new(noise, (of, seed), elements, noise_multiplier, &program, count)?;
-        let part = match released {
+        let part = Zeroizing::new(match released {
             Released::All => Vec::new(),
             Released::Symmetric(_) => vec![0.0; elements],
-        };
-        let sum = vec![0.0; dimension];
+        });
+        let sum = Zeroizing::new(vec![0.0; dimension]);
         Ok(Self { program, rule, clip, noise_multiplier, reach: 1.0, released, adder, sum, part })
     }
 

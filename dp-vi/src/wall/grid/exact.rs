@@ -1,5 +1,7 @@
 //! Sums of numbers that are rounded to integers first: exact, so that their order does not matter.
 
+use zeroize::ZeroizeOnDrop;
+
 /// Adding this rounds a number below 2⁵¹ to the nearest integer, which stands in the last digits of the sum.
 pub(super) const MAGIC: f64 = 6_755_399_441_055_744.0; // 1.5 · 2^52
 
@@ -16,7 +18,7 @@ const WAITING: u32 = 1 << 20;
 ///
 /// Each integer is added as two numbers of 64 bits, of 2⁴⁰ and of one: these are added up side by side, and
 /// conversions to integers of 128 bits are functions that are called for one number after the other.
-#[derive(Default)]
+#[derive(Default, ZeroizeOnDrop)]
 pub(super) struct ExactSums {
     upper: Vec<i64>,
     lower: Vec<i64>,
