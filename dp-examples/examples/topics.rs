@@ -7,9 +7,9 @@
 //! `cargo run --release -p dp-examples --example topics -- 20news.ldac.gz 20news.vocab.txt`
 #![allow(clippy::print_stdout, reason = "a program for the terminal")]
 
-use dp_examples::utility::corpus::Corpus;
-use dp_examples::utility::held_back;
-use dp_examples::utility::lda::{mean_topics, model, perplexity, records};
+use dp_examples::harness::utility::corpus::Corpus;
+use dp_examples::harness::utility::held_back;
+use dp_examples::harness::utility::lda::{mean_topics, model, perplexity, records};
 use dp_vi::ConjugateVi;
 use dp_vi::prelude::*;
 use ndarray::Array2;

@@ -2,7 +2,7 @@
 
     python dp-examples/peers/posteriordb_numpyro.py nes --data nes1972.json [--guide independent] [--steps 3000] [--rate 0.01]
 
-The models are those of dp-examples/src/posteriordb, the settings those of NumPyro's examples: Adam with a constant rate,
+The models are those of dp-examples/src/harness/posteriordb, the settings those of NumPyro's examples: Adam with a constant rate,
 a fixed number of steps, starts drawn from [-2, 2]. Double precision, which NumPyro has to be asked for. `list` prints the
 names. Needs numpyro (requirements.txt); posteriordb.py runs it beside ours with --numpyro PYTHON.
 """

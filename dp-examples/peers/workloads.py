@@ -1,6 +1,6 @@
 """The four workloads as NumPyro programs: data by formula, model, guide, batch size.
 
-Every model is written so that `dp-examples/src/bench` can state the same one: independent normals over unconstrained
+Every model is written so that `dp-examples/src/harness/bench` can state the same one: independent normals over unconstrained
 values as guide, no local latent values except in the VAE. Arrays are single precision, JAX's default.
 """
 

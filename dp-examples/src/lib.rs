@@ -11,21 +11,18 @@
 //! by [`output`].
 
 pub mod arguments;
-pub mod audit;
-pub mod bench;
 pub mod bounds;
 pub mod condition;
 pub mod design;
 mod error;
 pub mod finite;
 pub mod formula;
+pub mod harness;
 pub mod idx;
 pub mod logistic;
 pub mod output;
-pub mod papers;
 pub mod plot;
 pub mod population;
-pub mod posteriordb;
 pub mod program;
 pub mod regression;
 pub mod report;
@@ -38,7 +35,6 @@ pub mod summary;
 pub mod table;
 pub mod table_text;
 pub mod twin;
-pub mod utility;
 pub mod whitening;
 
 pub use error::Error;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use dp_examples::papers::{ALL, Expected, Outcome, Printed, Size, page, run};
+use dp_examples::harness::papers::{ALL, Expected, Outcome, Printed, Size, page, run};
 use serde_json::Value;
 
 /// A folder of its own for one test, removed afterwards.
@@ -124,7 +124,7 @@ fn references_are_numbers_or_figures_and_sources_are_named() {
                 Expected::AtMost(goal) => (goal, 0.0),
             };
             assert!(value.is_finite() && error >= 0.0 && error.is_finite(), "{place}");
-            let same = |other: &&dp_examples::papers::Reference| {
+            let same = |other: &&dp_examples::harness::papers::Reference| {
                 (other.series, other.metric, other.label)
                     == (reference.series, reference.metric, reference.label)
             };

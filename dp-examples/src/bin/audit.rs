@@ -5,7 +5,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use clap::Parser;
-use dp_examples::audit::{Finding, OneRun, all, markdown, whole_fit};
+use dp_examples::harness::audit::{Finding, OneRun, all, markdown, whole_fit};
 use dp_examples::program::run;
 use serde::Serialize;
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use dp_examples::papers::command::{self, RunArguments};
+use dp_examples::harness::papers::command::{self, RunArguments};
 use dp_examples::program;
 
 /// The tables and figures of the papers on d3p, DP-ADVI, VIPS and PrivInfer, from one command.

@@ -9,9 +9,9 @@ use std::time::Instant;
 use clap::Parser;
 use dp_accountant::Budget;
 #[cfg(feature = "nuts")]
-use dp_examples::posteriordb::answer::sample;
-use dp_examples::posteriordb::answer::{Answer, Family, Moments, computed, moments, rehearsed};
-use dp_examples::posteriordb::{Data, names, problem};
+use dp_examples::harness::posteriordb::answer::sample;
+use dp_examples::harness::posteriordb::answer::{Answer, Family, Moments, computed, moments, rehearsed};
+use dp_examples::harness::posteriordb::{Data, names, problem};
 use dp_examples::program::run;
 use dp_sampler::Seed;
 use dp_vi::{DpVi, Sensitive};

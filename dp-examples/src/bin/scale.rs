@@ -6,8 +6,8 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use clap::Parser;
-use dp_examples::bench::Stopwatch;
-use dp_examples::bench::scale::{Table, people};
+use dp_examples::harness::bench::Stopwatch;
+use dp_examples::harness::bench::scale::{Table, people};
 use dp_examples::program::run;
 use dp_vi::Sensitive;
 

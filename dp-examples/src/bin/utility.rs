@@ -4,11 +4,11 @@ use std::error::Error;
 use std::io::Write;
 use std::process::ExitCode;
 
+use dp_examples::harness::utility::Protocol;
+use dp_examples::harness::utility::arguments::UtilityArguments;
+use dp_examples::harness::utility::coverage::OwnTable;
+use dp_examples::harness::utility::table::{Files, Latent, Line, Problem, all};
 use dp_examples::program::run;
-use dp_examples::utility::Protocol;
-use dp_examples::utility::arguments::UtilityArguments;
-use dp_examples::utility::coverage::OwnTable;
-use dp_examples::utility::table::{Files, Latent, Line, Problem, all};
 
 fn main() -> ExitCode {
     run(utility)

@@ -1,0 +1,15 @@
+//! What measures the libraries: programs for those who work on them, and not for those who use them.
+//!
+//! | module | what it measures |
+//! |---|---|
+//! | [`audit`] | what an attacker finds, beside what is claimed |
+//! | [`bench`] | speed and memory |
+//! | [`papers`] | tables and figures of the papers that are covered |
+//! | [`posteriordb`] | posteriors of posteriordb's models, beside its reference draws |
+//! | [`utility`] | how good private posteriors are |
+
+pub mod audit;
+pub mod bench;
+pub mod papers;
+pub mod posteriordb;
+pub mod utility;
