@@ -3,11 +3,11 @@
 
 #![no_main]
 
+use dp_examples::harness::utility::corpus::Corpus;
+use dp_examples::idx;
 use dp_examples::regression::model_file::ModelFile;
 use dp_examples::table::Table;
 use dp_examples::twin;
-use dp_examples::harness::utility::corpus::Corpus;
-use dp_examples::idx;
 use dp_sampler::Seed;
 use dp_vi::{Posterior, StoredFit};
 use libfuzzer_sys::fuzz_target;
@@ -22,7 +22,7 @@ fn written(bytes: &[u8]) -> PathBuf {
     path
 }
 
-fn one_line(error: &dyn std::error::Error) {
+fn one_line(error: &(dyn std::error::Error + 'static)) {
     let line = dp_examples::program::error_line(error);
     assert!(!line.contains(char::is_control), "{line:?}");
 }
@@ -80,7 +80,9 @@ fn documents(text: &str) {
     match Corpus::from_text(text) {
         Ok(corpus) => {
             for k in 0..corpus.len() {
-                assert!(corpus.document(k).iter().all(|&(word, count)| word < corpus.vocabulary() && count > 0));
+                assert!(
+                    corpus.document(k).iter().all(|&(word, count)| word < corpus.vocabulary() && count > 0)
+                );
             }
         }
         Err(error) => assert!(error.to_string().starts_with("line ") || !error.to_string().contains('\n')),
