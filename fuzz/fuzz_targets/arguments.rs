@@ -1,4 +1,4 @@
-//! Arbitrary command lines of the programs for tables: read, or refused in one line that names the option. Nothing is run.
+//! Arbitrary command lines of the programs for tables: read, or refused in one line. Nothing is run.
 
 #![no_main]
 

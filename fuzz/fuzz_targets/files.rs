@@ -58,7 +58,7 @@ fn regressions(bytes: &[u8]) {
     }
 }
 
-/// What the library wrote of a posterior and of a fit: intervals and draws are finite or an error.
+/// What the library wrote of a posterior and of a fit can be asked for everything that it knows.
 fn posteriors(text: &str) {
     match Posterior::from_json(text) {
         Ok(posterior) => {
@@ -85,7 +85,7 @@ fn documents(text: &str) {
                 );
             }
         }
-        Err(error) => assert!(error.to_string().starts_with("line ") || !error.to_string().contains('\n')),
+        Err(error) => one_line(error.as_ref()),
     }
 }
 
@@ -105,8 +105,8 @@ fuzz_target!(|input: &[u8]| {
         3 => twins(bytes),
         4 => regressions(bytes),
         5 => posteriors(&text),
-        // Parquet, by the marks at both ends of such a file.
-        _ => match Table::parse("data.parquet", bytes) {
+        // Parquet where it begins with that format's mark, otherwise a CSV file, packed or not.
+        _ => match Table::read(&written(bytes)) {
             Ok(table) => {
                 for name in table.columns().to_vec() {
                     let cells = table.cells(&name).expect("a column that the table has");

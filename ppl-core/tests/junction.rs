@@ -162,7 +162,7 @@ proptest! {
     }
 }
 
-/// A chain of 2,000 variables whose potentials multiply to e^(-20,000): scales do not add up.
+/// A chain of 2,000 variables whose potentials multiply to e^(±20,000): scales do not add up.
 #[test]
 fn long_chains_neither_overflow_nor_vanish() {
     let sets: Vec<Vec<usize>> = (1..2000).map(|variable| vec![variable - 1, variable]).collect();
@@ -174,6 +174,37 @@ fn long_chains_neither_overflow_nor_vanish() {
         let found = tree.log_total(&potentials).unwrap();
         assert!((found / expected - 1.0).abs() < 1e-12, "{found} for {expected}");
     }
+}
+
+/// A variable with 500 children, whose messages are each small at one of its values: their product is far below the smallest
+/// double everywhere, and its logarithm is not.
+#[test]
+fn many_messages_to_one_clique_do_not_vanish() {
+    let children = 500;
+    let sets: Vec<Vec<usize>> = (1..=children).map(|child| vec![0, child]).collect();
+    let tree = Tree::over(&vec![2; children + 1], &sets, usize::MAX).unwrap();
+    let root = tree.cliques().iter().position(|clique| clique.parents().is_empty()).unwrap();
+    let centre = tree.cliques()[root].variable();
+    let potentials: Vec<Vec<f64>> = (0..=children)
+        .map(|clique| match tree.variables(clique)[..] {
+            // The other end of a first edge is the only one whose table is not over the centre and itself.
+            [_] => vec![1.0; 2],
+            [a, b] => {
+                let child = a.max(b);
+                let weight = |value: usize| if (value + child).is_multiple_of(2) { 0.5 } else { 5e-4 };
+                let values = |cell: usize| if a == 0 { cell / 2 } else { cell % 2 };
+                (0..4).map(|cell| weight(values(cell))).collect()
+            }
+            _ => unreachable!("a star has edges only"),
+        })
+        .collect();
+    // At either value of variable 0 half of the children sum to 1, and the others to 10⁻³.
+    let expected = 2_f64.ln() + (children / 2) as f64 * 1e-3_f64.ln();
+    let found = tree.log_total(&potentials).unwrap();
+    assert!((found / expected - 1.0).abs() < 1e-12, "{found} for {expected}");
+    let conditionals = tree.conditionals(potentials).unwrap();
+    assert_eq!(centre, 0, "the centre is eliminated last");
+    assert!((conditionals[root][0] - 0.5).abs() < 1e-9, "{:?}", conditionals[root]);
 }
 
 #[test]
@@ -211,6 +242,6 @@ fn what_is_no_tree_or_no_table_is_refused() -> Result<()> {
     assert!(tree.sample(&tables, |_| Ok(2)).is_err(), "a place that does not exist");
     assert!(tree.marginal(1, &[0.5; 4], &[]).is_err() && tree.marginal(2, &[], &[]).is_err());
     assert!(tree.cells_of(0, &[1]).is_err() && tree.cells_of(2, &[]).is_err());
-    assert!(tree.sum_to(1, &[1.0; 3], &[0]).is_err());
+    assert!(tree.sum_to(1, &[1.0; 3], &[0]).is_err() && tree.sum_to(1, &[1.0; 4], &[0, 0]).is_err());
     Ok(())
 }

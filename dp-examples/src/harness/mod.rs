@@ -1,4 +1,4 @@
-//! What measures the libraries: programs for those who work on them, and not for those who use them.
+//! What measures the libraries, mostly for those who work on them.
 //!
 //! | module | what it measures |
 //! |---|---|

@@ -12,7 +12,12 @@ use crate::regression::arguments::SchemaArguments;
 
 /// The options of the program.
 #[derive(Debug, Parser)]
-#[command(name = "twin", version, about = "Makes a private synthetic copy of any table.")]
+#[command(
+    name = "twin",
+    version,
+    about = "Makes a private synthetic copy of any table.",
+    arg_required_else_help = false
+)]
 pub struct Arguments {
     #[command(subcommand)]
     /// What to do.

@@ -34,7 +34,7 @@ pub enum Error {
     /// A budget that cannot be met.
     #[error(transparent)]
     Accounting(#[from] dp_accountant::Error),
-    /// A junction tree that cannot be.
+    /// What a junction tree refuses: cliques, tables, weights.
     #[error(transparent)]
     Tree(#[from] ppl_core::Error),
     /// A generator without random bytes.

@@ -155,7 +155,7 @@ struct Fit<'a> {
 impl<'a> Fit<'a> {
     fn new(tree: &'a Tree, tables: &'a [Counted], records: f64) -> Result<Self> {
         let place = |table: &Counted| {
-            // No clique holds it where there is none: the first does not, and says so.
+            // Where no clique holds the columns, the first one does not, which is the error.
             let clique = tree.host_of(&table.columns).unwrap_or(0);
             Ok(Place { clique, cells: tree.cells_of(clique, &table.columns)? })
         };

@@ -48,7 +48,7 @@ impl Column {
 
     /// The number of levels.
     pub(super) fn level_count(&self) -> usize {
-        self.levels.iter().max().map_or(0, |most| most + 1)
+        self.levels.iter().max().map_or(0, |most| most.saturating_add(1))
     }
 
     pub(super) fn new(encoded: Encoding, pieces: &[Piece], levels: Vec<usize>) -> Self {
@@ -198,8 +198,8 @@ impl Model {
 
     /// Computes what a file does not hold.
     pub(super) fn complete(&mut self) -> Result<()> {
-        self.check()?;
-        self.conditionals = distribution(&self.tree()?, &self.tables, &self.potentials)?;
+        let tree = self.check()?;
+        self.conditionals = distribution(&tree, &self.tables, &self.potentials)?;
         Ok(())
     }
 
@@ -275,8 +275,8 @@ impl Model {
         Ok(model)
     }
 
-    /// That a file holds a model that can be computed with.
-    pub(super) fn check(&self) -> Result<()> {
+    /// The tree of a model, if a file holds one that can be computed with.
+    pub(super) fn check(&self) -> Result<Tree> {
         let wrong = |what: &str| Err(Error::input(format!("not a model that this program wrote: {what}")));
         let columns = self.columns.len();
         let seen = self.columns.iter().take(columns.saturating_sub(1));
@@ -322,20 +322,22 @@ impl Model {
                 return wrong("the levels of a column");
             }
         }
-        // Before a tree of that size is made.
-        let mut total = 0_usize;
+        // Before a tree of that size is made, which keeps a number for each cell of a clique and of its host.
+        let (mut total, mut sized) = (0_usize, Vec::with_capacity(columns));
         for clique in &self.cliques {
             let own = clique.parents.iter().chain([&clique.column]);
             let sizes = own.map(|&column| self.columns.get(column).map_or(usize::MAX, Column::level_count));
-            total = total.saturating_add(sizes.fold(1_usize, usize::saturating_mul));
+            let cells = sizes.fold(1_usize, usize::saturating_mul);
+            let of_host =
+                if clique.parents.is_empty() { 0 } else { sized.get(clique.host).copied().unwrap_or(0) };
+            total = total.saturating_add(cells).saturating_add(of_host);
             if total > MOST_CELLS {
                 return wrong("the size of its cliques");
             }
+            sized.push(cells);
         }
-        let ordered = self
-            .tree()
-            .is_ok_and(|tree| tree.cliques().iter().map(Clique::from).eq(self.cliques.iter().cloned()));
-        if !ordered {
+        let Ok(tree) = self.tree() else { return wrong("the order of its tables") };
+        if !tree.cliques().iter().map(Clique::from).eq(self.cliques.iter().cloned()) {
             return wrong("the order of its tables");
         }
         for (table, logs) in self.tables.iter().zip(&self.potentials) {
@@ -343,6 +345,9 @@ impl Model {
             let distinct: BTreeSet<usize> = table.columns.iter().copied().collect();
             if !table.columns.iter().all(known) || distinct.len() != table.columns.len() {
                 return wrong("the columns of a table");
+            }
+            if tree.host_of(&table.columns).is_none() {
+                return wrong("a table that lies in no clique");
             }
             let sizes = table.columns.iter().map(|&column| self.columns[column].level_count());
             let cells = sizes.fold(1_usize, usize::saturating_mul);
@@ -356,9 +361,9 @@ impl Model {
                 return wrong("the numbers of a table");
             }
         }
-        Ok(())
+        Ok(tree)
     }
 }
 
-/// Most cells of all cliques of a model that is read.
+/// Most cells of all cliques of a model that is read, and of the hosts of those with parents.
 const MOST_CELLS: usize = 1 << 27;

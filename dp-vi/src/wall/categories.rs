@@ -6,6 +6,7 @@ use super::sensitive::Sensitive;
 use crate::error::{Error, Result};
 use dp_accountant::{Event, Receipt};
 use dp_sampler::ExponentialChoice;
+use zeroize::Zeroizing;
 
 /// Most cells of a marginal, or of all marginals of a release.
 const MOST_CELLS: u64 = 1 << 26;
@@ -155,7 +156,7 @@ impl Sensitive<Categories> {
             let (what, requirement) = ("the number of cells of all marginals", "at most 2^26");
             return Err(Error::OutOfRange { what, requirement, value: total as f64 });
         }
-        let mut sums = vec![0_i128; total];
+        let mut sums = Zeroizing::new(vec![0_i128; total]);
         let mut start = 0;
         for (columns, cells) in marginals.iter().zip(cells) {
             for cell in self.behind_the_wall().cells(columns) {
@@ -174,7 +175,7 @@ impl Sensitive<Categories> {
                 ("the number of expected counts", "the number of cells of the marginal");
             return Err(Error::OutOfRange { what, requirement, value: expected.len() as f64 });
         }
-        let mut counts = vec![0_u64; cells];
+        let mut counts = Zeroizing::new(vec![0_u64; cells]);
         self.behind_the_wall().cells(columns).into_iter().for_each(|cell| counts[cell as usize] += 1);
         // Fewer than 2^40 records and 2^20 units of each.
         let apart = |(count, expected): (&u64, &u64)| u128::from((count * units).abs_diff(*expected));
@@ -187,7 +188,7 @@ impl Sensitive<Categories> {
 /// One record more or less moves a distance by one count, and one that is replaced by two, whatever was
 /// expected.
 #[derive(Default)]
-pub(crate) struct Distances(Vec<u128>);
+pub(crate) struct Distances(Zeroizing<Vec<u128>>);
 
 impl Distances {
     /// One count in the units that distances are in.
@@ -216,6 +217,7 @@ impl Distances {
         let of = |&(number, bonus): &(usize, u128)| self.0.get(number).map(|distance| distance + bonus);
         let utilities: Option<Vec<u128>> = candidates.iter().map(of).collect();
         let utilities = utilities.ok_or(Error::Conflict("there is no candidate with this number"))?;
+        let utilities = Zeroizing::new(utilities);
         Ok(choice.draw(step, &utilities)?)
     }
 

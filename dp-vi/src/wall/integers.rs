@@ -32,8 +32,8 @@ impl IntegerSums {
     }
 
     /// Sums that code of the wall has computed.
-    pub(in crate::wall) fn from_sums(sums: Vec<i128>) -> Self {
-        Self(Zeroizing::new(sums))
+    pub(in crate::wall) fn from_sums(sums: Zeroizing<Vec<i128>>) -> Self {
+        Self(sums)
     }
 
     /// The sums with noise, for a receipt of one release of this event. Noise of the same number is the same
@@ -70,7 +70,7 @@ impl IntegerSums {
 const BLOCK: usize = 4096;
 
 /// How well each of several candidates fits, as sums of integers.
-pub(crate) struct Utilities(Vec<u128>);
+pub(crate) struct Utilities(Zeroizing<Vec<u128>>);
 
 impl Utilities {
     /// For each candidate, which `set` puts into a program, the sum of the records' terms in units. A term is
@@ -82,7 +82,7 @@ impl Utilities {
         set: impl Fn(&T, &mut ExecutionPlan<f64>),
         units: impl Fn(f64) -> u64,
     ) -> Result<Self> {
-        let mut utilities = Vec::with_capacity(candidates.len());
+        let mut utilities = Zeroizing::new(Vec::with_capacity(candidates.len()));
         for candidate in candidates {
             set(candidate, program);
             // Fewer than 2^64 terms of at most 2^32.
@@ -105,7 +105,7 @@ impl Utilities {
     ) -> Result<Self> {
         let records = records.behind_the_wall();
         let places: Vec<u64> = (0..records.len() as u64).filter(|&place| chosen(place)).collect();
-        let mut utilities = vec![0; candidates.len()];
+        let mut utilities = Zeroizing::new(vec![0; candidates.len()]);
         let mut terms = Vec::with_capacity(candidates.len() * BLOCK.min(places.len()));
         for block in places.chunks(BLOCK) {
             terms.clear();
@@ -157,7 +157,7 @@ impl Utilities {
     /// The sums for tests of their sensitivity.
     #[cfg(test)]
     pub(crate) fn exact(self) -> Vec<u128> {
-        self.0
+        self.0.to_vec()
     }
 }
 

@@ -4,6 +4,7 @@ use super::integers::IntegerSums;
 use crate::error::Result;
 use crate::wall::sensitive::Sensitive;
 use ppl_core::Records;
+use zeroize::Zeroizing;
 
 /// The powers of two that octaves begin at.
 const EXPONENTS: (i32, i32) = (-20, 40);
@@ -52,15 +53,15 @@ impl Sensitive<Records> {
     /// octave, in units: a record adds one unit to one bin of each.
     pub(crate) fn octave_counts(&self, columns: &[String], units: i64) -> Result<IntegerSums> {
         let records = self.behind_the_wall();
-        let mut sums = Vec::new();
-        for name in columns {
-            let (index, shape) = records.schema().find(name)?;
+        let found = columns.iter().map(|name| records.schema().find(name)).collect::<Result<Vec<_>, _>>()?;
+        let elements: usize = found.iter().map(|(_, shape)| shape.elements()).sum();
+        let (mut sums, mut start) = (Zeroizing::new(vec![0_i128; elements * OCTAVES]), 0);
+        for (index, shape) in found {
             let elements = shape.elements();
-            let start = sums.len();
-            sums.resize(start + elements * OCTAVES, 0_i128);
             for (number, value) in records.column(index).numbers().enumerate() {
                 sums[start + (number % elements) * OCTAVES + octave(value)] += i128::from(units);
             }
+            start += elements * OCTAVES;
         }
         Ok(IntegerSums::from_sums(sums))
     }

@@ -34,6 +34,8 @@
 mod elimination;
 mod passes;
 
+pub(crate) use elimination::eliminated;
+
 use crate::base::{Error, Result};
 
 /// A variable and its parents, all of which lie in one earlier clique.
@@ -118,7 +120,8 @@ impl Tree {
         if cells > MOST_CELLS {
             return Err(Error::TooMany { what: "cells of a clique", count: cells, limit: MOST_CELLS });
         }
-        let above = if first { Vec::new() } else { self.cells_of(host, &parents)? };
+        // Without parents a clique is apart from all others, and takes and gives nothing.
+        let above = if parents.is_empty() { Vec::new() } else { self.cells_of(host, &parents)? };
         self.cliques.push(Clique { variable, parents, host });
         self.above.push(above);
         Ok(())
@@ -171,10 +174,13 @@ impl Tree {
     /// fastest.
     ///
     /// # Errors
-    /// [`Error::Values`] if the clique does not exist or does not hold them all.
+    /// [`Error::Values`] if the clique does not exist or does not hold them all, or one is named twice.
     pub fn cells_of(&self, clique: usize, variables: &[usize]) -> Result<Vec<u32>> {
         let wrong =
             || Error::Values(format!("clique {clique} does not hold all of the variables {variables:?}"));
+        if (1..variables.len()).any(|place| variables[..place].contains(&variables[place])) {
+            return Err(Error::Values(format!("a table names a variable twice: {variables:?}")));
+        }
         let all = if clique < self.cliques.len() { self.variables(clique) } else { return Err(wrong()) };
         let place = |variable: &usize| all.iter().position(|own| own == variable).ok_or_else(wrong);
         let places = variables.iter().map(place).collect::<Result<Vec<usize>>>()?;
@@ -193,7 +199,7 @@ impl Tree {
     /// in the sums.
     ///
     /// # Errors
-    /// [`Error::Values`] if the clique does not exist, does not hold the variables, or the table is not of its size.
+    /// Those of [`cells_of`](Self::cells_of); [`Error::Values`] if the table is not of the clique's size.
     pub fn sum_to(&self, clique: usize, table: &[f64], variables: &[usize]) -> Result<Vec<f64>> {
         let cells = self.cells_of(clique, variables)?;
         if cells.len() != table.len() {

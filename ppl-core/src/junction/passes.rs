@@ -7,7 +7,8 @@ impl Tree {
     /// From a potential on each clique, the distribution of each clique's variable given its parents: messages from the
     /// last clique to the first. Where the parents' values cannot occur, the distribution is the even one.
     ///
-    /// Messages are scaled by their largest number, so that scales of potentials do not add up along the tree.
+    /// After each message tables are scaled by their largest number, so that scales of potentials do not add up along the
+    /// tree. What is less than 10⁻³⁰⁸ of the largest weight in a clique counts as zero.
     ///
     /// # Errors
     /// [`Error::Values`] unless there is a table of each clique's size; [`Error::OutOfRange`] if a number is negative,
@@ -18,7 +19,7 @@ impl Tree {
     }
 
     /// The logarithm of the sum over all joint values of the product of the potentials (the partition function); −∞ where
-    /// that is zero. Its gradient with respect to the logarithms of the potentials is [the marginals](Self::marginals).
+    /// no joint value has a weight. Its gradient with respect to the logarithms of the potentials is [the marginals](Self::marginals).
     ///
     /// # Errors
     /// As [`conditionals`](Self::conditionals).
@@ -27,10 +28,12 @@ impl Tree {
         Ok(self.collect(potentials.to_vec())?.1)
     }
 
-    /// The distribution of each clique, from those of variables given their parents.
+    /// The distribution of each clique, from those of variables given their parents, whose rows have to sum to one: that is
+    /// not checked.
     ///
     /// # Errors
-    /// As [`conditionals`](Self::conditionals).
+    /// [`Error::Values`] unless there is a table of each clique's size; [`Error::OutOfRange`] if a number is negative,
+    /// infinite or NaN.
     pub fn marginals(&self, conditionals: &[Vec<f64>]) -> Result<Vec<Vec<f64>>> {
         self.check(conditionals)?;
         let mut marginals: Vec<Vec<f64>> = Vec::with_capacity(conditionals.len());
@@ -44,13 +47,14 @@ impl Tree {
     /// before it: what [`marginals`](Self::marginals) does clique by clique, for a tree that grows.
     ///
     /// # Errors
-    /// [`Error::Values`] if there is no such clique, the table is not of its size, or its host's is missing.
+    /// [`Error::Values`] if there is no such clique, the table is not of its size, or its host's is missing;
+    /// [`Error::OutOfRange`] as for [`marginals`](Self::marginals).
     pub fn marginal(&self, clique: usize, conditional: &[f64], before: &[Vec<f64>]) -> Result<Vec<f64>> {
         if clique >= self.cliques().len() {
             return Err(Error::Values(format!("there are {} cliques, got {clique}", self.cliques().len())));
         }
         self.check_table(clique, conditional)?;
-        if clique > 0 {
+        if !self.cliques[clique].parents.is_empty() {
             let host = self.cliques[clique].host;
             self.check_table(host, before.get(host).map_or(&[][..], Vec::as_slice))?;
         }
@@ -118,16 +122,20 @@ impl Tree {
                 row.iter_mut().for_each(|weight| *weight = if total > 0.0 { *weight / total } else { even });
                 message.push(total);
             }
-            if clique == 0 {
+            if self.cliques[clique].parents.is_empty() {
                 log_total += message[0].ln();
                 continue;
             }
             let largest = message.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
-            log_total += largest.ln();
             let host = &mut potentials[self.cliques[clique].host];
+            let mut most = f64::MIN_POSITIVE;
             for (weight, &cell) in host.iter_mut().zip(&self.above[clique]) {
                 *weight *= message[cell as usize] / largest;
+                most = most.max(*weight);
             }
+            // Of many messages each may be small somewhere else.
+            host.iter_mut().for_each(|weight| *weight /= most);
+            log_total += largest.ln() + most.ln();
         }
         // One sum that overflows makes a message, and with it the total, infinite or NaN.
         match log_total < f64::INFINITY {
@@ -143,7 +151,7 @@ impl Tree {
     fn extended(&self, clique: usize, conditional: &[f64], before: &[Vec<f64>]) -> Vec<f64> {
         let width = self.width(clique);
         let mut above = vec![0.0; conditional.len() / width];
-        if clique == 0 {
+        if self.cliques[clique].parents.is_empty() {
             above[0] = 1.0;
         } else {
             for (weight, &cell) in before[self.cliques[clique].host].iter().zip(&self.above[clique]) {

@@ -3,8 +3,8 @@
 use ndarray::{ArrayD, arr0};
 use ppl_core::model::Map;
 use ppl_core::{
-    Constraint, Ctx, Distribution, Graph, Noise, NoiseKind, Parameter, Records, Result, Schema, Shape,
-    Transport, Unconstrained, Value, Var, trace,
+    Constraint, Ctx, Distribution, Graph, Noise, NoiseKind, Parameter, Result, Schema, Shape, Transport,
+    Unconstrained, Value, Var, trace,
 };
 use std::rc::Rc;
 
@@ -93,12 +93,6 @@ pub(crate) fn failure(model: impl Fn(&mut Ctx<'_>) -> Result<()>) -> String {
         Ok(_) => panic!("the model should have been refused"),
         Err(error) => error.to_string(),
     }
-}
-
-/// Records with a scalar column `y`.
-pub(crate) fn records(count: usize) -> Records {
-    let y: Vec<f64> = (0..count).map(|i| ((i * 7919) % 13) as f64 / 6.0 - 1.0).collect();
-    Records::from_columns([("y", y)]).unwrap()
 }
 
 pub(crate) fn number(x: f64) -> ArrayD<f64> {

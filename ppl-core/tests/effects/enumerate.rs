@@ -1,8 +1,9 @@
 //! Sums over discrete values, against the same sums written out.
 
-use super::common::{Choice, Coin, Normal, failure, normal_log_density, records};
+use super::common::{Choice, Coin, Normal, failure, normal_log_density};
 use ndarray::{ArrayD, array};
 use ppl_core::handlers::{Seed, Unconstrained, condition, uncondition};
+use ppl_core::strategies::laws::records;
 use ppl_core::{
     Ctx, Distribution, ExecutionPlan, Graph, Predictive, Program, Result, SiteKind, Values, gradient,
     log_density, simulate, trace,

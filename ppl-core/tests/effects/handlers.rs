@@ -1,11 +1,12 @@
 //! What each handler does, one by one.
 
-use super::common::{Coin, LogNormal, Normal, normal_log_density, number, records, schema};
+use super::common::{Coin, LogNormal, Normal, normal_log_density, number, schema};
 use ndarray::array;
 use ppl_core::handlers::{
     Constrained, Handled, Handler, LocScale, NoiseInputs, Reparam, ReplayTrace, Transformed, Unconstrained,
     block, block_all_but, condition, reparam, seed, substitute, uncondition,
 };
+use ppl_core::strategies::laws::records;
 use ppl_core::{
     Constraint, Ctx, Distribution, ExecutionPlan, Graph, Message, Model, Program, Result, Shape, SiteKind,
     Value, Values, gradient, log_density, simulate, trace,

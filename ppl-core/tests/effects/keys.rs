@@ -1,8 +1,9 @@
 //! Noise from keys: pinned, of the right law, and of different sites, draws and records independent.
 
-use super::common::{Coin, Normal, records};
+use super::common::{Coin, Normal};
 use ndarray::{ArrayD, Axis};
 use ppl_core::handlers::{seed, uncondition};
+use ppl_core::strategies::laws::records;
 use ppl_core::{
     Constraint, Ctx, Distribution, Key, Noise, NoiseKind, Parameter, Predictive, Result, Scalar, Shape,
     Values, Var, simulate,

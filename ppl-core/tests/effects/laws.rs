@@ -1,8 +1,7 @@
 //! Laws of the handlers, on random models.
 
-use super::common::records;
 use ppl_core::handlers::{condition, seed};
-use ppl_core::strategies::laws;
+use ppl_core::strategies::laws::{self, records};
 use ppl_core::strategies::models::model;
 use ppl_core::{Ctx, Result, simulate};
 use proptest::prelude::*;

@@ -1,7 +1,8 @@
 //! Guides that go with their models, and guides that do not.
 
-use super::common::{LogNormal, Normal, records};
+use super::common::{LogNormal, Normal};
 use ppl_core::handlers::{NoiseInputs, ReplayTrace, Unconstrained};
+use ppl_core::strategies::laws::records;
 use ppl_core::{Constraint, Ctx, Distribution, Graph, Result, trace};
 
 fn model(ctx: &mut Ctx) -> Result<()> {

@@ -1,8 +1,9 @@
 //! Bad models: the message names the site, the shapes, the line, and what to do.
 
-use super::common::{Normal, failure, number, records};
+use super::common::{Normal, failure, number};
 use ndarray::{ArrayD, array};
 use ppl_core::handlers::{block, condition, replay, substitute};
+use ppl_core::strategies::laws::records;
 use ppl_core::{Constraint, Ctx, Distribution, Predictive, Result, Values, simulate};
 
 fn told(result: Result<Values>) -> String {

@@ -1,8 +1,9 @@
 //! Plates: shapes, copies, terms, and mistakes.
 
-use super::common::{Normal, failure, normal_log_density, records, schema};
+use super::common::{Normal, failure, normal_log_density, schema};
 use ndarray::{ArrayD, Axis, array};
 use ppl_core::handlers::{Unconstrained, seed};
+use ppl_core::strategies::laws::records;
 use ppl_core::{
     Ctx, Distribution, ExecutionPlan, Graph, Noise, Predictive, Program, Result, Shape, Values, log_density,
     simulate, trace,

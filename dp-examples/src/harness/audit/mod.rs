@@ -16,7 +16,7 @@ mod tables;
 pub use bounds::{one_run_epsilon, share_between};
 pub use fits::{OneRun, whole_fit};
 
-use dp_accountant::{Accountant, Composition, Event, Mechanism, Relation};
+use dp_accountant::{Accountant, Budget, Composition, Event, Ledger, Mechanism, Relation};
 use serde::Serialize;
 use std::error::Error;
 
@@ -201,6 +201,11 @@ pub fn all(draws: usize, mut told: impl FnMut(&Finding)) -> Result<Vec<Finding>,
         findings.push(finding);
     }
     Ok(findings)
+}
+
+/// A ledger that pays for one outcome, whatever it costs.
+fn ledger(relation: Relation) -> dp_accountant::Result<Ledger> {
+    Ledger::new(Budget { epsilon: 1e3, delta: DELTA, relation })
 }
 
 /// How outcomes are made: their number is given.

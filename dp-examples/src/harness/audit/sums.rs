@@ -1,7 +1,7 @@
 //! Noisy sums of clipped gradients, by every sampler.
 
-use super::{Make, Outcomes, Setting};
-use dp_accountant::{Budget, Composition, Ledger, Relation};
+use super::{Make, Outcomes, Setting, ledger};
+use dp_accountant::{Composition, Relation};
 use dp_sampler::{
     BallsInBins, FixedSize, FullBatch, Poisson, Seed, Shuffle, Subsampler, Subsampling, WithReplacement,
 };
@@ -47,7 +47,7 @@ fn outcomes<S: Subsampling>(
         let (mut sums, mut numbers, mut events) = ([0.0; 2], Vec::with_capacity(count), Composition::new());
         for k in 0..count {
             // A ledger for each outcome: what one of them costs is what is claimed.
-            let mut ledger = Ledger::new(Budget { epsilon: 1e3, delta: 1e-5, relation })?;
+            let mut ledger = ledger(relation)?;
             let mut together = Vec::with_capacity(each as usize);
             for permit in mechanism.pay(&mut ledger, each)? {
                 mechanism.release(permit, &mut sums)?;

@@ -1,6 +1,6 @@
 //! Summaries, tables of counts, choices and statistics.
 
-use super::{Make, Outcomes, Setting};
+use super::{Make, Outcomes, Setting, ledger};
 use dp_accountant::{Budget, Composition, Ledger, Relation};
 use dp_sampler::Seed;
 use dp_vi::summaries::{Candidate, Categories, Marginals, Range, Summaries};
@@ -11,10 +11,6 @@ use ppl_distributions::{Dirichlet, Words};
 use std::error::Error;
 
 const NOISE_MULTIPLIER: f64 = 1.5;
-
-fn ledger(relation: Relation) -> Result<Ledger, Box<dyn Error>> {
-    Ok(Ledger::new(Budget { epsilon: 1e3, delta: 1e-5, relation })?)
-}
 
 /// The data set with the record, and its neighbour. `apart` puts the other records at both ends, so that half of them are on
 /// either side of the middle; otherwise all are in the middle.

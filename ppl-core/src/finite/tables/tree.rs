@@ -3,7 +3,7 @@
 use super::{Table, Tables};
 use crate::base::{Error, Result};
 use crate::finite::Weight;
-use std::collections::BTreeSet;
+use crate::junction::eliminated;
 
 /// A tree of cliques in which the cliques that hold a variable are connected, with the product of all tables
 /// summed out to each clique.
@@ -25,7 +25,7 @@ pub struct JunctionTree<W> {
 impl<W: Weight> JunctionTree<W> {
     pub(super) fn new(model: &Tables<W>, limit: u128) -> Result<Self> {
         let scopes: Vec<Vec<usize>> = model.tables.iter().map(|table| table.variables.clone()).collect();
-        let cliques = cliques(model.sizes.len(), &scopes);
+        let cliques = cliques(&model.sizes, &scopes)?;
         for clique in &cliques {
             let cells = clique.iter().fold(1_u128, |cells, &v| cells.saturating_mul(model.sizes[v] as u128));
             if cells > limit {
@@ -153,38 +153,16 @@ fn holding(cliques: &[Vec<usize>], variables: &[usize]) -> Option<usize> {
 
 /// Maximal cliques of the graph that is made chordal by eliminating variables, the one of least fill-in
 /// first.
-fn cliques(variables: usize, scopes: &[Vec<usize>]) -> Vec<Vec<usize>> {
-    let mut neighbours = vec![BTreeSet::new(); variables];
-    for scope in scopes {
-        for &a in scope {
-            neighbours[a].extend(scope.iter().copied().filter(|&b| b != a));
-        }
-    }
-    let mut left: BTreeSet<usize> = (0..variables).collect();
+fn cliques(sizes: &[usize], scopes: &[Vec<usize>]) -> Result<Vec<Vec<usize>>> {
     let mut found: Vec<Vec<usize>> = Vec::new();
-    let fill_in = |neighbours: &[BTreeSet<usize>], v: usize| {
-        let around: Vec<usize> = neighbours[v].iter().copied().collect();
-        let missing =
-            |(i, &a): (usize, &usize)| around[i + 1..].iter().filter(|&b| !neighbours[a].contains(b)).count();
-        around.iter().enumerate().map(missing).sum::<usize>()
-    };
-    while let Some(v) =
-        left.iter().copied().min_by_key(|&v| (fill_in(&neighbours, v), neighbours[v].len(), v))
-    {
-        let around: Vec<usize> = neighbours[v].iter().copied().collect();
-        for &a in &around {
-            neighbours[a].extend(around.iter().copied().filter(|&b| b != a));
-            neighbours[a].remove(&v);
-        }
-        left.remove(&v);
-        let mut clique = around;
-        clique.push(v);
+    for (variable, mut clique) in eliminated(sizes, scopes, usize::MAX)? {
+        clique.push(variable);
         clique.sort_unstable();
         if holding(&found, &clique).is_none() {
             found.push(clique);
         }
     }
-    found
+    Ok(found)
 }
 
 /// Orders cliques so that each hangs on an earlier one with which it shares the most variables (Prim): for
