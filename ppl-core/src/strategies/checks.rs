@@ -264,6 +264,69 @@ pub fn derivatives(bytes: &[u8]) {
     }
 }
 
+/// A random program of one record's value, with numbers for what it reads, and what this crate computes of it: for other
+/// implementations to compare with.
+#[derive(Clone, Debug)]
+pub struct SmoothCase {
+    /// One output, a number of each record.
+    pub program: Program,
+    /// Numbers of the shared inputs, by name.
+    pub inputs: BTreeMap<String, Vec<f64>>,
+    /// Names of the shared inputs, in the order of the gradients' elements.
+    pub order: Vec<String>,
+    /// The columns.
+    pub records: Records,
+    /// The program's value for each record, by a plan.
+    pub values: Vec<f64>,
+    /// Its gradient in all inputs, a row for each record.
+    pub gradients: ndarray::Array2<f64>,
+}
+
+/// The case of these choices; `None` where they describe no program.
+///
+/// # Panics
+/// Never: random programs hold no mistakes.
+#[must_use]
+pub fn smooth_case(bytes: &[u8]) -> Option<SmoothCase> {
+    let mut choices = Choices::new(bytes);
+    let leaves = Leaves::new(&mut choices, Menu::Smooth);
+    let graph = Graph::new();
+    let shared = leaves.shared(&graph);
+    let value = record_value(&mut choices, &leaves, &graph, &shared)?;
+    let program = program(&graph, &[value]);
+    let mut plan = ExecutionPlan::<f64>::new(&program);
+    let mut gradient = MaterialisedGradient::<f64>::new(value, &shared).expect("a number for each record");
+    for (name, values) in &leaves.inputs {
+        // A simplified program need not read them all.
+        if plan.input(name).is_ok() {
+            plan.set(name, values).expect("as many numbers as the input takes");
+        }
+        gradient.set(name, values).expect("as many numbers as the input takes");
+    }
+    let batch: Vec<u64> = (0..RECORDS as u64).collect();
+    let values =
+        plan.evaluate(&leaves.records, &batch, 0).expect("records that fit").into_raw_vec_and_offset().0;
+    let gradients = gradient.rows(&leaves.records, &batch).expect("records that fit");
+    let order = leaves.shared.iter().map(|(name, _)| name.clone()).collect();
+    Some(SmoothCase { program, inputs: leaves.inputs, order, records: leaves.records, values, gradients })
+}
+
+/// The value of a record in a random program of smooth functions.
+fn record_value<'g>(
+    choices: &mut Choices<'_>,
+    leaves: &'g Leaves,
+    graph: &'g Graph,
+    shared: &[Var<'g>],
+) -> Option<Var<'g>> {
+    let mut known = shared.to_vec();
+    let of_records = leaves.of_records(graph);
+    let (w, x) = (shared[3], of_records[0]);
+    known.extend(of_records);
+    let last = grow(choices, &mut known, Menu::Smooth, OPERATIONS)?;
+    // The last term makes sure that records and a shared array meet.
+    Some(last + x.dot(w))
+}
+
 /// What contraction says of per-record gradients, their norms and clipped sums, is what the matrix of
 /// gradients says.
 ///
@@ -274,15 +337,9 @@ pub fn contraction(bytes: &[u8]) {
     let leaves = Leaves::new(&mut choices, Menu::Smooth);
     let graph = Graph::new();
     let shared = leaves.shared(&graph);
-    let mut known = shared.clone();
-    let of_records = leaves.of_records(&graph);
-    let (w, x) = (shared[3], of_records[0]);
-    known.extend(of_records);
-    let Some(last) = grow(&mut choices, &mut known, Menu::Smooth, OPERATIONS) else {
+    let Some(value) = record_value(&mut choices, &leaves, &graph, &shared) else {
         return;
     };
-    // The last term makes sure that records and a shared array meet.
-    let value = last + x.dot(w);
     assert_eq!(value.kind(), Kind::PerRecord);
     let mut fast = RecordGradient::<f64>::new(value, &shared).expect("a number for each record");
     let mut slow = MaterialisedGradient::<f64>::new(value, &shared).expect("a number for each record");
