@@ -251,8 +251,9 @@ pub enum Error {
     },
     /// A line of a ledger's file is not what was written.
     #[error(
-        "ledger {path}, line {line}: {reason}: \"{found}\"; restore the file, or count everything that it stood for as \
-         spent"
+        "ledger {path}, line {line}: {reason}{}; restore the file, or count everything that it stood for as \
+         spent",
+        quoted(found)
     )]
     LedgerLine {
         /// The file.
@@ -261,7 +262,7 @@ pub enum Error {
         line: u64,
         /// What is wrong with it.
         reason: &'static str,
-        /// The beginning of the line.
+        /// The beginning of the line; empty where the file is no ledger, and may hold anything.
         found: String,
     },
     /// The file beside a ledger that says how far it goes is missing, or says that debits are.
@@ -370,4 +371,9 @@ pub enum Error {
         /// What is wrong with it.
         reason: String,
     },
+}
+
+/// What stands in a line, after a colon.
+fn quoted(found: &str) -> String {
+    if found.is_empty() { String::new() } else { format!(": \"{found}\"") }
 }

@@ -420,7 +420,10 @@ fn another_budget_relation_or_version_is_refused() {
     ));
     for (path, bytes) in [(folder.0.join("empty"), ""), (folder.0.join("other"), "epsilon,delta\n1,2\n")] {
         fs::write(&path, bytes).expect("written");
-        assert!(matches!(FileLedger::resume(&path), Err(Error::LedgerLine { line: 1, .. })));
+        let error = FileLedger::resume(&path).unwrap_err();
+        assert!(matches!(error, Error::LedgerLine { line: 1, .. }));
+        // It may be a table of records.
+        assert!(!error.to_string().contains("delta"), "{error}");
     }
     assert!(matches!(FileLedger::resume(folder.0.join("none")), Err(Error::LedgerFile { .. })));
     assert!(matches!(FileLedger::create(folder.0.join("no/folder"), BUDGET), Err(Error::LedgerFile { .. })));

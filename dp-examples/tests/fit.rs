@@ -39,6 +39,34 @@ const FIT: [&str; 9] = [
     "--test-fraction=0.25",
 ];
 
+/// Exposures of a day to a year: a fit that began at the mean of the counts, whatever the offset, was lost, and did not know.
+#[test]
+fn counts_with_exposures_are_found() {
+    let folder = folder("exposures");
+    let mut csv = "visits,x,days\n".to_owned();
+    for k in 0..4000_u32 {
+        let (x, days) = (f64::from(k * 7 % 201) / 50.0 - 2.0, 1 + k * 37 % 365);
+        let mean = f64::from(days) * (-4.0 + 0.4 * x).exp();
+        // Whole numbers of this mean, rounded up as often as they have to be.
+        let visits = (mean + f64::from(k * 131 % 1000) / 1000.0).floor();
+        csv += &format!("{visits},{x},{days}\n");
+    }
+    folder.write("visits.csv", csv);
+    folder.write("visits.toml", "visits = [0, 40]\nx = [-2.0, 2.0]\ndays = [1, 365]\n");
+    for epsilon in ["1", "10"] {
+        let fit = ["visits ~ x + offset(log(days))", "visits.csv", "--schema", "visits.toml"];
+        let more = ["--family", "poisson", "--epsilon", epsilon, "--test-seed-not-private", "3"];
+        folder.good(&[&fit[..], &more, &["--model", &format!("m{epsilon}.json")]].concat());
+        let model: serde_json::Value =
+            serde_json::from_str(&folder.read(&format!("m{epsilon}.json"))).unwrap();
+        for (place, truth) in [(0, -4.0), (1, 0.4)] {
+            let found = &model["coefficients"][place];
+            let (mean, sd) = (found["mean"].as_f64().unwrap(), found["sd"].as_f64().unwrap());
+            assert!((mean - truth).abs() < 5.0 * sd + 0.03 && sd < 0.2, "{epsilon}: {found} for {truth}");
+        }
+    }
+}
+
 #[test]
 fn a_formula_gives_a_table_a_report_and_a_model_that_predicts() {
     let folder = folder("whole");

@@ -87,6 +87,23 @@ fn a_model_gives_rows_pages_and_scores() {
         (30..40).contains(&cells[0].parse::<u32>().unwrap()) && cells[3] == "male"
     };
     assert!(men.lines().skip(1).count() == 200 && men.lines().skip(1).all(fits));
+    // Numbers keep to both ends, also within a cell of the grid; conditions on one column hold together.
+    folder.good("sample out/model.json --rows 100 --given height=1.701..1.7013 --out tall.csv");
+    let tall = folder.read("tall.csv");
+    let height = |line: &str| line.split(',').nth(1).unwrap().parse::<f64>().unwrap();
+    assert!(tall.lines().skip(1).all(|line| (1.701..=1.7013).contains(&height(line))), "{tall}");
+    folder.good("sample out/model.json --rows 50 --given age=30..50 --given age=40..60 --out both.csv");
+    let age = |line: &str| line.split(',').next().unwrap().parse::<u32>().unwrap();
+    assert!(folder.read("both.csv").lines().skip(1).all(|line| (40..=50).contains(&age(line))));
+    for never in ["--given sex=male --given sex=female", "--given age=30 --given age=40"] {
+        let told = folder.bad(&format!("sample out/model.json {never} --out x.csv"));
+        assert!(told.contains("no row has this value") && !folder.path("x.csv").exists(), "{told}");
+    }
+    // What is read is not written over.
+    for line in ["sample out/model.json --out out/model.json", "report out/model.json --out out/model.json"] {
+        assert!(folder.bad(line).contains("are the same file"), "{line}");
+    }
+    assert!(folder.bad("report out/model.json --test people.csv --out people.csv").contains("same file"));
     for wrong in ["age=200", "age=40..30", "age=old", "height=1.2..3"] {
         let told = folder.bad(&format!("sample out/model.json --given {wrong} --out x.csv"));
         assert!(told.contains("expected a value within its bounds"), "{told}");
@@ -218,6 +235,10 @@ fn constraints_hold_of_every_row() {
     assert!(folder.read("out/report.html").contains("rich = yes =&gt; age &gt;= 40 and wealth &gt; 0"));
     folder.write("s.toml", SCHEMA.replace("rich = [\"no\", \"yes\"]", &rules.replace("age", "size")));
     assert!(folder.bad(&FIT.replace("--out out", "--out x")).contains("the schema has no column 'size'"));
+    // What no value keeps is found before anything is paid.
+    let never = rules.replace("rich = yes => age >= 40 and wealth > 0", "age > 200");
+    folder.write("s.toml", SCHEMA.replace("rich = [\"no\", \"yes\"]", &never));
+    assert!(folder.bad(&FIT.replace("--out out", "--out x")).contains("no value of column 'age'"));
 }
 
 #[test]

@@ -200,6 +200,12 @@ def main(path):
         law = SCIPY[name](*p) if name in SCIPY else None
         exact = [mp.mpf(number) for number in p]
 
+        def inside(at):
+            if name in DISCRETE:
+                return True
+            low, high, _ = support(name, exact)
+            return low < at < high
+
         def slope_of(at):
             """What a rounding of an outcome makes of its log density, and of its tails relative to them."""
             if name in DISCRETE:
@@ -217,7 +223,8 @@ def main(path):
             with np.errstate(all="ignore"):
                 theirs = float(law.logpmf(x) if name in DISCRETE else law.logpdf(x))
         slack = 1e-11 * (1 + abs(log_density)) + 1e-14 * slope_of(x) if np.isfinite(log_density) else 0.0
-        if not close(log_density, theirs, slack):
+        # At an end of the support a density has a limit, which is not asked for.
+        if inside(x) and not close(log_density, theirs, slack):
             tally[1] += law is not None
             try:
                 truth = float(mp.log(DENSITY[name](*exact, mp.mpf(x))))
@@ -246,12 +253,6 @@ def main(path):
                 tally[2] += 1
                 print(f"{name} {p}: {what} at {at}: {ours}, not {truth} (SciPy {theirs})")
 
-        def inside(at):
-            if name in DISCRETE:
-                return True
-            low, high, _ = support(name, exact)
-            return low < at < high
-
         below, above = tails(x)
         check("distribution function", x, cdf, below, 0)
         check("survival function", x, sf, above, 1)
@@ -270,7 +271,8 @@ def main(path):
                 # What is nearer to an end than any number: an end has the right answer on its side of it.
                 continue
             elif probability < 0.5:
-                check("quantile", quantile, probability, below, 0)
+                # That of the von Mises law is known to a rounding of 1.
+                check("quantile", quantile, probability, below, 0, 2.3e-16 if name == "von_mises" else 0.0)
             else:
                 # A probability near 1 is known to a rounding of itself.
                 check("quantile", quantile, 1.0 - probability, above, 1, 2.3e-16)

@@ -220,11 +220,13 @@ pub(super) fn read(bytes: &[u8], path: &str) -> Result<Stored> {
             if end.is_none() && number > 1 && is_unfinished(line) {
                 break;
             }
-            let reason = match number {
-                1 if !line.starts_with(TITLE.as_bytes()) => "this is not the first line of a ledger",
-                _ => "the line does not match its checksum",
-            };
-            return Err(corrupt(number, line, reason));
+            // A file of another kind may hold records: nothing of it is shown.
+            return Err(match number {
+                1 if !line.starts_with(TITLE.as_bytes()) => {
+                    corrupt(1, b"", "this is not the first line of a ledger")
+                }
+                _ => corrupt(number, line, "the line does not match its checksum"),
+            });
         };
         let not_read = || corrupt(number, line, "the line matches its checksum and yet makes no sense");
         match &mut ledger {
@@ -247,7 +249,7 @@ pub(super) fn read(bytes: &[u8], path: &str) -> Result<Stored> {
         unbroken = end.is_none();
         complete += line.len() + usize::from(!unbroken);
     }
-    let ledger = ledger.ok_or_else(|| corrupt(1, bytes, "this is not the first line of a ledger"))?;
+    let ledger = ledger.ok_or_else(|| corrupt(1, b"", "this is not the first line of a ledger"))?;
     Ok(Stored { ledger, chain, complete, unbroken, version: of_first_line })
 }
 

@@ -6,8 +6,9 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use dp_accountant::Budget;
-use dp_examples::output::{check_writable, write_whole};
+use dp_examples::output::write_whole;
 use dp_examples::program::{for_the_holder, run, with_values};
+use dp_examples::regression::arguments::check_outputs;
 use dp_examples::schema::clamped_in_words;
 use dp_examples::table::Table;
 use dp_examples::twin::arguments::{Arguments, Check, Fit, Job, Report, Sample};
@@ -63,7 +64,7 @@ fn make(options: &Fit) -> Result<(), Box<dyn Error>> {
 }
 
 fn draw(options: &Sample) -> Result<(), Box<dyn Error>> {
-    check_writable(&options.out)?;
+    check_outputs(&[("the model", Some(&options.model))], &[("--out", Some(&options.out))])?;
     let mut model = twin::read_model(&options.model)?;
     let rows = options.rows.unwrap_or(model.records.round() as u64);
     for given in &options.given {
@@ -88,7 +89,8 @@ fn compare(options: &Check) -> Result<(), Box<dyn Error>> {
 }
 
 fn describe(options: &Report) -> Result<(), Box<dyn Error>> {
-    check_writable(&options.out)?;
+    let inputs = [("the model", Some(options.model.as_path())), ("--test", options.test.as_deref())];
+    check_outputs(&inputs, &[("--out", Some(&options.out))])?;
     let model: Model = twin::read_model(&options.model)?;
     let rows = model.sample(model.records.round() as u64, generator()?)?;
     let scores = match &options.test {

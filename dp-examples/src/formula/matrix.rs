@@ -64,6 +64,8 @@ pub struct Design {
     pub groups: Vec<GroupMatrix>,
     /// The sum of the offsets, where there are some.
     pub offset: Option<Vec<f64>>,
+    /// The smallest and largest that the public bounds allow the sum of the offsets to be.
+    pub offset_range: (f64, f64),
 }
 
 impl Design {
@@ -79,8 +81,10 @@ impl Design {
             return Err(wrong(format!("'{formula}' has no term: there is nothing to fit")));
         }
         let mut offset: Option<Vec<f64>> = None;
+        let mut offset_range = (0.0, 0.0);
         for expression in &formula.offsets {
-            let (values, _) = numbers(expression, frame)?;
+            let (values, (low, high)) = numbers(expression, frame)?;
+            offset_range = (offset_range.0 + low, offset_range.1 + high);
             offset = Some(match offset {
                 None => values,
                 Some(sum) => sum.iter().zip(values).map(|(a, b)| a + b).collect(),
@@ -103,7 +107,7 @@ impl Design {
             })
         });
         let groups = groups.collect::<Result<_>>()?;
-        Ok(Self { matrix, groups, offset })
+        Ok(Self { matrix, groups, offset, offset_range })
     }
 }
 
@@ -160,7 +164,8 @@ impl Design {
         };
         let offset =
             self.offset.as_ref().map(|offset| records.iter().map(|&record| offset[record]).collect());
-        Self { matrix: self.matrix.select(records), groups: self.groups.iter().map(group).collect(), offset }
+        let (matrix, groups) = (self.matrix.select(records), self.groups.iter().map(group).collect());
+        Self { matrix, groups, offset, offset_range: self.offset_range }
     }
 
     /// Adds more records of the same formula and schema, after those that there are.

@@ -232,7 +232,7 @@ impl RegressionArguments {
             (Some(family), _) => Ok(family),
             (None, crate::formula::Response::Column(column)) => Err(Error::Formula {
                 reason: format!(
-                    "which law has {column}? Name --family: {}",
+                    "which law has {column}? Name --family, or the category that is a yes, as in {column}['yes'] ~ …: {}",
                     Family::ALL.map(|(name, _)| name).join(", ")
                 ),
             }),

@@ -449,6 +449,7 @@ mod tests {
             columns,
             groups,
             offset: false,
+            offset_centre: 0.0,
             outcome_scale: (0.0, 1.0),
             sigma: 1.0,
         }

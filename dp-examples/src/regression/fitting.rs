@@ -220,7 +220,7 @@ impl PrivateFit<'_> {
     /// `poisson`, ordered categories, or, without an offset, of any other family: a point at each step, and a normal
     /// around the last whose covariance knows of the noise, by a release of the curvature or of the scores' second
     /// moments. The σ of `gaussian`, σ and `ν` of `student`, the `φ` of `negative-binomial`, the share of zeros of
-    /// `zero-inflated-poisson` and the mean of counts without an offset are found from releases of their own. A
+    /// `zero-inflated-poisson` and the mean of counts are found from releases of their own. A
     /// checkpoint `FILE` has the coordinates beside it, in `FILE.whitening`, these in `FILE.nuisance`, and in
     /// `FILE.run` what run all of it is of. It is gone on with for the same regression of the same records only,
     /// finished or not.
@@ -297,6 +297,8 @@ impl PrivateFit<'_> {
         match self.specification.family {
             // An offset may be as large as it likes, and so may the outcome without it be.
             Family::Bernoulli | Family::Ordinal if is_alone => Way::Whitened,
+            // Of counts it is at most the largest that can be, and the mean says where to begin.
+            Family::Poisson if is_alone && self.has_intercept() => Way::WithNuisance,
             Family::Poisson if is_alone && self.specification.offset => Way::Whitened,
             _ if is_alone && !self.specification.offset => Way::WithNuisance,
             // Of the others the scale or share beside the predictor has scores of a very different size.
@@ -338,6 +340,10 @@ impl PrivateFit<'_> {
         }
         let unit = 10_f64.powf((high / std::f64::consts::LN_10).floor() - 1.0);
         format!("{:.1e}", (high.exp() / unit).ceil() * unit).parse().ok()
+    }
+
+    fn has_intercept(self) -> bool {
+        self.specification.columns.iter().any(|column| column.of.name == "Intercept")
     }
 
     fn is_linear(self) -> bool {

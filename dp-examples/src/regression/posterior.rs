@@ -123,7 +123,7 @@ impl Draws {
                 values.index_axis(Axis(0), draw).iter().copied().collect()
             })
         };
-        let (centre, width) = specification.outcome_scale;
+        let (centre, width) = specification.units();
         let mut names: Vec<String> =
             specification.columns.iter().map(|column| column.of.name.clone()).collect();
         let (mut coefficients, mut taken) = (Vec::with_capacity(count), Vec::with_capacity(count));

@@ -46,12 +46,13 @@ pub struct GroupSpecification {
 /// A regression: everything about it that does not depend on the records.
 ///
 /// ```text
-/// η_i = Σ_j b_j (x_ij − c_j)/h_j + offset_i/h + Σ_groups Σ_k u_{g(i) k} (z_ik − c_k)/h_k
+/// η_i = Σ_j b_j (x_ij − c_j)/h_j + (offset_i − c_0)/h + Σ_groups Σ_k u_{g(i) k} (z_ik − c_k)/h_k
 /// b_j ~ Normal(m_j, s_j)      u_gk ~ Normal(0, τ_k)      τ_k ~ HalfNormal(spread)      y_i ~ family(η_i)
 /// ```
 ///
 /// `c` and `h` are middle and half-width of a column's public range where there is an intercept, and 0 and the larger
-/// end where there is none. Intercepts and slopes of one group are independent of one another, given their spreads.
+/// end where there is none; `c_0` is 0, but for counts where there is an intercept the largest offset of the public bounds:
+/// the intercept and its prior are those of a record with the largest exposure. Intercepts and slopes of one group are independent of one another, given their spreads.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Specification {
     /// The law of the outcome.
@@ -64,6 +65,9 @@ pub struct Specification {
     pub groups: Vec<GroupSpecification>,
     /// Whether there is an offset.
     pub offset: bool,
+    /// What is taken off the offset, and in the units of the file off the intercept.
+    #[serde(default)]
+    pub offset_centre: f64,
     /// Middle and half-width of the outcome's public range, where it is scaled; else 0 and 1.
     pub outcome_scale: (f64, f64),
     /// The scale of the half-normal prior of σ.
@@ -128,7 +132,10 @@ impl Specification {
         };
         let mut groups: Vec<GroupSpecification> = design.groups.iter().map(group).collect();
         let mut sigma = 1.0;
-        for NamedPrior { name, law } in priors {
+        for (place, NamedPrior { name, law }) in priors.iter().enumerate() {
+            if priors[..place].iter().any(|other| other.name == *name) {
+                return Err(wrong(format!("--prior: there are two of '{name}', and one is meant")));
+            }
             let mut used = false;
             match law {
                 Law::Normal { location, scale } => {
@@ -159,7 +166,8 @@ impl Specification {
         }
         let outcome_scale = outcome.scale(family, intercept);
         let offset = design.offset.is_some();
-        let found = Self { family, outcome, columns, groups, offset, outcome_scale, sigma };
+        let offset_centre = if offset && family.counts() && intercept { design.offset_range.1 } else { 0.0 };
+        let found = Self { family, outcome, columns, groups, offset, offset_centre, outcome_scale, sigma };
         match found.grouped() {
             count if count > MOST_GROUPED => Err(wrong(format!(
                 "the formula has {count} coefficients by group; at most {MOST_GROUPED} are fitted. Groups of fewer \
@@ -189,7 +197,7 @@ impl Specification {
     ///
     /// As [`records`](Self::records).
     pub fn records_of(&self, design: Design, outcomes: &[f64]) -> ppl_core::Result<Records> {
-        let Design { matrix, groups, offset } = design;
+        let Design { matrix, groups, offset, .. } = design;
         let (centre, width) = self.outcome_scale;
         let y: Array1<f64> = outcomes.iter().map(|y| (y - centre) / width).collect();
         let mut records = Records::from_columns([("y", Column::from(y))])?;
@@ -197,8 +205,10 @@ impl Specification {
             records = records.with_column("x", scale_matrix(matrix, &self.columns))?;
         }
         if let Some(offset) = &offset {
-            records =
-                records.with_column("offset", offset.iter().map(|x| x / width).collect::<Vec<f64>>())?;
+            records = records.with_column(
+                "offset",
+                offset.iter().map(|x| (x - self.offset_centre) / width).collect::<Vec<f64>>(),
+            )?;
         }
         for (k, (group, found)) in self.groups.iter().zip(groups).enumerate() {
             records = records
@@ -206,6 +216,11 @@ impl Specification {
                 .with_column(format!("g{k}"), found.codes)?;
         }
         Ok(records)
+    }
+
+    /// Centre and half-width by which coefficients are brought into the units of the file.
+    pub(super) fn units(&self) -> (f64, f64) {
+        (self.outcome_scale.0 - self.offset_centre, self.outcome_scale.1)
     }
 
     /// What the mean outcome is, in words.

@@ -85,7 +85,8 @@ impl PrivateFit<'_> {
         let records = change_features(records, moments.len(), |features| whitening.features_of(features))?;
         let records = Sensitive::new(records);
         let fit = self.follow(self.inference(&whitening), &records, (payer, beside), seed)?;
-        Ok(Fitted::new(fit, Some(whitening), self.specification.family))
+        let fitted = Fitted::new(fit, Some(whitening), self.specification.family);
+        Ok(fitted.after(payer, self.settings.steps)?)
     }
 
     /// A regression in such coordinates, of a family whose scale, dispersion, share of zeros or mean is found apart
@@ -211,6 +212,8 @@ impl PrivateFit<'_> {
 
     /// The schema of the whitened records.
     fn schema(self) -> ppl_core::Result<Schema> {
-        Schema::new([("y", Shape::scalar()), ("x", Shape::from(self.specification.columns.len()))])
+        let offset = self.specification.offset.then(|| ("offset", Shape::scalar()));
+        let columns = [("y", Shape::scalar()), ("x", Shape::from(self.specification.columns.len()))];
+        Schema::new(columns.into_iter().chain(offset))
     }
 }

@@ -170,7 +170,8 @@ pub struct Sample {
     /// How many rows [default: the noisy number of records]
     #[arg(long)]
     pub rows: Option<u64>,
-    /// Only rows with this category, number or date, as in 'sex=female', or with one between two, as in 'age=30..39'
+    /// Only rows with this category, number or date, as in 'sex=female', with one between two, as in 'age=30..39', or, as in
+    /// 'age=', without one; of several, rows that keep them all
     #[arg(long, value_name = "COLUMN=VALUE")]
     pub given: Vec<String>,
     /// CSV file to write

@@ -55,7 +55,14 @@ impl Constraint {
         };
         let all = |text: &str| text.split(" and ").map(|part| comparison(part, &find)).collect();
         let given = given.map(all).transpose()?.unwrap_or_default();
-        Ok(Self { text: text.trim().to_owned(), given, then: all(then)? })
+        let then: Vec<Comparison> = all(then)?;
+        if given.is_empty()
+            && let Some(never) =
+                then.iter().find(|part| find(&part.column).is_some_and(|(_, kind)| !part.can_hold(kind)))
+        {
+            return Err(format!("no value of column '{}' within its bounds keeps it", never.column));
+        }
+        Ok(Self { text: text.trim().to_owned(), given, then })
     }
 
     /// The columns that it speaks of.
@@ -73,6 +80,20 @@ impl Constraint {
 }
 
 impl Comparison {
+    /// Whether some value within the bounds keeps it.
+    fn can_hold(&self, kind: &Kind) -> bool {
+        let (least, most) = match kind {
+            Kind::Categories(names) => (0.0, names.len() as f64 - 1.0),
+            kind => kind.range(),
+        };
+        match self.operator {
+            Operator::Is => (least..=most).contains(&self.value),
+            Operator::IsNot => least < most || self.value != least,
+            Operator::Below | Operator::AtMost => self.holds(least),
+            Operator::Above | Operator::AtLeast => self.holds(most),
+        }
+    }
+
     fn holds(&self, x: f64) -> bool {
         match self.operator {
             Operator::Is => x == self.value,
@@ -131,11 +152,15 @@ mod tests {
         assert!(holds(Some(14.0), Some(1.0)) && !holds(Some(13.0), Some(1.0)));
         assert!(holds(Some(13.0), Some(0.0)) && holds(Some(13.0), None) && holds(None, Some(1.0)));
         assert!(parse("\"age\" < 80").unwrap().holds(|_| Some(79.0)));
+        // Nothing has to hold where the condition never does.
+        assert!(parse("age > 90 => married = yes").is_ok() && parse("age >= 90 and age <= 90").is_ok());
         for (text, part) in [
             ("size > 3", "no column 'size'"),
             ("married > yes", "no order"),
             ("married = perhaps", "cannot have the value 'perhaps'"),
             ("age >= old", "cannot have the value 'old'"),
+            ("age > 90", "no value of column 'age' within its bounds keeps it"),
+            ("age <= -1", "no value of column 'age'"),
             ("age", "expected comparisons"),
             ("age ! 3", "expected comparisons"),
             ("", "expected comparisons"),

@@ -19,20 +19,27 @@ pub(super) struct Grid<'s> {
     cells: usize,
     /// Whole numbers of a cell; 0 for other numbers.
     step: i64,
+    /// Between which two numbers values have to lie.
+    within: Option<(f64, f64)>,
 }
 
 impl<'s> Grid<'s> {
     pub(super) fn new(kind: &'s Kind) -> Self {
         match kind {
-            Kind::Categories(names) => Self { kind, cells: names.len(), step: 0 },
-            Kind::Real { .. } => Self { kind, cells: CELLS, step: 0 },
+            Kind::Categories(names) => Self { kind, cells: names.len(), step: 0, within: None },
+            Kind::Real { .. } => Self { kind, cells: CELLS, step: 0, within: None },
             Kind::Whole { low, high } | Kind::Dates { low, high } => {
                 let numbers = high - low + 1;
                 let step = if numbers <= MOST_CELLS { 1 } else { (numbers - 1) / CELLS as i64 + 1 };
                 // At most 2¹⁷.
-                Self { kind, cells: ((numbers - 1) / step + 1) as usize, step }
+                Self { kind, cells: ((numbers - 1) / step + 1) as usize, step, within: None }
             }
         }
+    }
+
+    /// The same, whose numbers and days lie between two ends.
+    pub(super) fn within(self, ends: Option<(f64, f64)>) -> Self {
+        Self { within: ends, ..self }
     }
 
     /// The number of cells without the one for missing values.
@@ -66,6 +73,10 @@ impl<'s> Grid<'s> {
             Kind::Whole { low, high } | Kind::Dates { low, high } => {
                 let from = low + first as i64 * self.step;
                 let to = (low + (last as i64 + 1) * self.step - 1).min(*high);
+                // Ends are within the bounds, or infinite.
+                let (from, to) = self.within.map_or((from, to), |(least, most)| {
+                    (from.max(least.ceil() as i64), to.min(most.floor() as i64))
+                });
                 let number = from + ((to - from + 1) as f64 * share) as i64;
                 match self.kind {
                     Kind::Dates { .. } => date::text(number.min(to)),
@@ -74,10 +85,19 @@ impl<'s> Grid<'s> {
             }
             Kind::Real { low, high } => {
                 let width = (high - low) / self.cells as f64;
-                let number = low + width * (first as f64 + (last - first + 1) as f64 * share);
+                let (from, to) = (low + width * first as f64, low + width * (last + 1) as f64);
+                let (least, most) = self.within.unwrap_or((f64::NEG_INFINITY, f64::INFINITY));
+                let (from, to) = (from.max(least), to.min(most));
+                let number = from + (to - from) * share;
                 // One digit more than cells can tell apart.
                 let digits = (1.0 - width.log10().floor()).clamp(0.0, 17.0) as usize;
-                format!("{number:.digits$}")
+                let text = format!("{number:.digits$}");
+                // Rounding may cross an end.
+                match text.parse::<f64>() {
+                    Ok(rounded) if rounded < least => least.to_string(),
+                    Ok(rounded) if rounded > most => most.to_string(),
+                    _ => text,
+                }
             }
         }
     }

@@ -38,6 +38,10 @@ pub struct Column {
     /// Whether this is the class of a model of latent classes, which is no column of the table.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) hidden: bool,
+    /// Between which two numbers values have to lie, or that there is a condition on them: where rows were asked for that
+    /// have some values only.
+    #[serde(skip)]
+    pub(super) within: Option<(f64, f64)>,
 }
 
 impl Column {
@@ -54,7 +58,7 @@ impl Column {
     pub(super) fn new(encoded: Encoding, pieces: &[Piece], levels: Vec<usize>) -> Self {
         let Encoding { name, kind, missing_texts } = encoded;
         let pieces = pieces.iter().map(|piece| (piece.first, piece.last, piece.mass)).collect();
-        Self { name, kind, pieces, levels, missing_texts, hidden: false }
+        Self { name, kind, pieces, levels, missing_texts, hidden: false, within: None }
     }
 
     /// The class of each record, which no table has.
@@ -70,24 +74,32 @@ impl Column {
             levels: (0..classes).chain([0]).collect(),
             missing_texts: None,
             hidden: true,
+            within: None,
         }
     }
 
     pub(super) fn grid(&self) -> Grid<'_> {
-        Grid::new(&self.kind)
+        Grid::new(&self.kind).within(self.within)
     }
 
-    /// The first and last cell of a category, of a number or date, or of all from `low..high`.
-    fn cells_of(&self, text: &str) -> Result<(usize, usize)> {
+    /// The first and last cell of a category, of a number or date, of all from `low..high`, or of no value; and the ends.
+    fn cells_of(&self, text: &str) -> Result<((usize, usize), (f64, f64))> {
         let name = &self.name;
+        let everything = (f64::NEG_INFINITY, f64::INFINITY);
         if let Kind::Categories(names) = &self.kind {
-            let category = names.iter().position(|name| name == text).ok_or_else(|| {
-                Error::input(format!(
-                    "--given: column '{name}' has no category '{text}'; it has {}",
-                    names.join(", ")
-                ))
-            })?;
-            return Ok((category, category));
+            if let Some(category) = names.iter().position(|name| name == text) {
+                return Ok(((category, category), everything));
+            }
+        }
+        let missing = self.grid().cells();
+        if text.is_empty() || self.is_missing(text) {
+            return Ok(((missing, missing), everything));
+        }
+        if let Kind::Categories(names) = &self.kind {
+            return Err(Error::input(format!(
+                "--given: column '{name}' has no category '{text}'; it has {}, and {name}= stands for no value",
+                names.join(", ")
+            )));
         }
         let (low, high) = text.split_once("..").unwrap_or((text, text));
         let wrong = || {
@@ -105,7 +117,7 @@ impl Column {
             return Err(wrong());
         }
         let grid = self.grid();
-        Ok((grid.cell(low), grid.cell(high)))
+        Ok(((grid.cell(low), grid.cell(high)), (low, high)))
     }
 }
 
@@ -236,32 +248,39 @@ impl Model {
         table.columns.iter().any(|&column| self.columns[column].hidden)
     }
 
-    /// The same model, where a column has this category, or a number or date from `low..high`, both included, or
-    /// this one. Numbers are those of the cells of the column's grid that the ends lie in.
+    /// The same model, where a column has this category, a number or date from `low..high`, both included, this one, or,
+    /// for an empty text, no value. Of a cell of the column's grid that an end lies in, values on the right side of it count.
     ///
     /// # Errors
-    /// If there is no such column, category, number or date within the bounds, all of which are public.
+    /// If there is no such column, category, number or date within the bounds, all of which are public; if no row can have it
+    /// and what was asked for before.
     pub fn given(&self, column: &str, value: &str) -> Result<Self> {
         let place = self.columns().iter().position(|known| known.name == column);
         let place = place.ok_or_else(|| {
             let names: Vec<&str> = self.columns().iter().map(|column| column.name.as_str()).collect();
             Error::input(format!("--given: no column '{column}'; the columns are {}", names.join(", ")))
         })?;
-        let (first, last) = self.columns[place].cells_of(value)?;
+        let ((first, last), (low, high)) = self.columns[place].cells_of(value)?;
         let mut model = self.clone();
         let own = &mut model.columns[place];
         let levels = own.level_count();
         let (mut before, mut after) = (vec![0.0; levels], vec![0.0; levels]);
+        let asked = own.within.is_some();
+        let former = own.within.unwrap_or((f64::NEG_INFINITY, f64::INFINITY));
+        let within = (former.0.max(low), former.1.min(high));
+        let own_range_is_empty = within.0 > within.1;
+        own.within = Some(within);
         for ((from, to, mass), &level) in own.pieces.iter_mut().zip(&own.levels) {
             // Of a level without records something may be asked all the same: cells count a little.
             let cells = (*to - *from + 1) as f64;
-            let held = *mass + 1e-9 * cells;
-            let (low, high) = ((*from).max(first), (*to).min(last));
-            let kept = if low <= high { held * (high - low + 1) as f64 / cells } else { 0.0 };
+            // What was asked for before is all that there is.
+            let held = *mass + if asked { 0.0 } else { 1e-9 * cells };
+            let (start, end) = ((*from).max(first), (*to).min(last));
+            let kept = if start <= end { held * (end - start + 1) as f64 / cells } else { 0.0 };
             before[level] += held;
             after[level] += kept;
             if kept > 0.0 {
-                (*from, *to) = (low, high);
+                (*from, *to) = (start, end);
             }
             *mass = kept;
         }
@@ -270,6 +289,12 @@ impl Model {
         let clique = self.cliques.iter().position(|clique| clique.column == place).unwrap_or(0);
         for (cell, weight) in potentials[clique].iter_mut().enumerate() {
             *weight *= after[cell % levels] / before[cell % levels].max(f64::MIN_POSITIVE);
+        }
+        let nothing = own_range_is_empty || tree.log_total(&potentials)? == f64::NEG_INFINITY;
+        if nothing {
+            return Err(Error::input(format!(
+                "--given: no row has this value of '{column}', given what else was asked for; a range is {column}=LOW..HIGH"
+            )));
         }
         model.conditionals = tree.conditionals(potentials)?;
         Ok(model)
