@@ -3,7 +3,7 @@
 //! | module | what it measures |
 //! |---|---|
 //! | [`audit`] | what an attacker finds, beside what is claimed |
-//! | [`bench`] | speed and memory |
+//! | [`mod@bench`] | speed and memory |
 //! | [`papers`] | tables and figures of the papers that are covered |
 //! | [`posteriordb`] | posteriors of posteriordb's models, beside its reference draws |
 //! | [`utility`] | how good private posteriors are |

@@ -175,7 +175,7 @@ impl Model {
     fn codes<R: Rng>(&self, count: usize, dice: &mut Dice<R>, drawn: Drawn) -> Vec<Vec<(u32, f32)>> {
         let levels = self.levels(count, dice, drawn);
         let columns = self.columns.iter().zip(&levels).map(|(column, levels)| {
-            let mut found = vec![(0, 0.0); count];
+            let (mut found, tilts) = (vec![(0, 0.0); count], column.tilts());
             for (level, mut places) in grouped(levels, column.level_count()).into_iter().enumerate() {
                 dice.shuffle(&mut places);
                 let own: Vec<usize> =
@@ -190,13 +190,14 @@ impl Model {
                 let mut pieces = vec![0_u32; places.len()];
                 let take = |place: usize, number: usize| pieces[place] = own[number] as u32;
                 dice.choose(drawn, &weights, places.len(), take);
-                // Evenly along each piece, too.
+                // Evenly along each piece, too, or as its neighbours say.
                 let mut held = vec![0_u32; column.pieces.len()];
                 pieces.iter().for_each(|&piece| held[piece as usize] += 1);
                 let mut seen = vec![0_u32; column.pieces.len()];
                 for (&place, &piece) in places.iter().zip(&pieces) {
                     let (seen, held) = (&mut seen[piece as usize], held[piece as usize]);
                     let share = (f64::from(*seen) + dice.share()) / f64::from(held);
+                    let share = tilted(share, tilts[piece as usize]);
                     *seen += 1;
                     found[place as usize] = (piece, (share as f32).min(1.0 - f32::EPSILON));
                 }
@@ -242,6 +243,14 @@ impl<R: Rng> Dice<R> {
     }
 }
 
+/// The share `t` of the way at which the distribution function of the density `1 + tilt (2t − 1)` has this value.
+fn tilted(share: f64, tilt: f64) -> f64 {
+    // t (1 − tilt) + tilt t², solved without a difference of what is nearly the same.
+    let rest = 1.0 - tilt;
+    let t = 2.0 * share / (rest + (rest * rest + 4.0 * tilt * share).max(0.0).sqrt());
+    if t.is_nan() { 0.0 } else { t.clamp(0.0, 1.0) }
+}
+
 /// The places of each of so many groups.
 fn grouped(of: &[u32], groups: usize) -> Vec<Vec<u32>> {
     let mut found = vec![Vec::new(); groups];
@@ -272,4 +281,25 @@ pub fn to_csv(model: &Model, rows: &Rows) -> Result<Vec<u8>> {
         writer.write_record(&record).map_err(failed)?;
     }
     writer.into_inner().map_err(|error| Error::input(format!("the twin could not be written: {error}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The distribution function at what is found is what was asked for, and the mean is `1/2 + tilt/6`.
+    #[test]
+    fn tilts_are_distributions() {
+        for tilt in [-1.0, -0.3, 0.0, 1e-9, 0.7, 1.0] {
+            let mut mean = 0.0;
+            for k in 0..2000 {
+                let share = (f64::from(k) + 0.5) / 2000.0;
+                let t = tilted(share, tilt);
+                assert!((t * (1.0 - tilt) + tilt * t * t - share).abs() < 1e-12, "{tilt} {share}: {t}");
+                mean += t / 2000.0;
+            }
+            assert!((mean - 0.5 - tilt / 6.0).abs() < 1e-5, "{tilt}: {mean}");
+        }
+        assert_eq!((tilted(0.0, 1.0), tilted(1.0, -1.0)), (0.0, 1.0));
+    }
 }
