@@ -164,11 +164,13 @@ pub fn fit_classes(
     for debit in &purse.ledger().debits()[debits..] {
         debit.iter().for_each(|(event, count)| events.push(event, count));
     }
-    let epsilon = Accountant::new(relation).with(&events).epsilon(budget.delta)?.upper;
+    let accountant = Accountant::new(relation).with(&events);
+    let (epsilon, success) = (accountant.epsilon(budget.delta)?.upper, Some(accountant.success(0.5)?.upper));
     let names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
     let provenance = Provenance {
         epsilon,
         delta: budget.delta,
+        success,
         relation: in_words(relation).to_owned(),
         secret,
         left_out,

@@ -178,6 +178,10 @@ pub struct Provenance {
     pub epsilon: f64,
     /// The δ that goes with it.
     pub delta: f64,
+    /// How often at most somebody is right who guesses whether a record was there, with even odds before; models of before
+    /// there was this number do not have it.
+    #[serde(default)]
+    pub success: Option<f64>,
     /// Which data sets are neighbours, in words.
     pub relation: String,
     /// Whether the noise came from a secret seed. If not, nothing is private.

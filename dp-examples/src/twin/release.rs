@@ -1,6 +1,6 @@
 //! From a table to a model: everything that is released, in order.
 
-use dp_accountant::{Budget, Composition, Purse};
+use dp_accountant::{Accountant, Budget, Composition, Purse};
 use dp_sampler::Seed;
 use dp_vi::Sensitive;
 use dp_vi::summaries::{Categories, Marginals};
@@ -72,6 +72,7 @@ pub fn fit(data: Data, settings: &Settings, purse: &mut (impl Purse + ?Sized), s
     let plan = Plan::new(&budget, Shape { singles: all, core: core.len(), rounds, pairs })?;
     let events = plan.events(relation)?;
     let cost = plan.epsilon(&budget)?;
+    let success = Some(Accountant::new(relation).with(&events).success(0.5)?.upper);
 
     let secret = seed.is_secret();
     let sizes = records.sizes().to_vec();
@@ -97,7 +98,8 @@ pub fn fit(data: Data, settings: &Settings, purse: &mut (impl Purse + ?Sized), s
     let names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
     let treated_as_public = schema.schema().statements(&names);
     let relation = in_words(relation).to_owned();
-    let provenance = Provenance { epsilon, delta, relation, secret, left_out, treated_as_public, noise };
+    let provenance =
+        Provenance { epsilon, delta, success, relation, secret, left_out, treated_as_public, noise };
     let columns = columns.into_iter().zip(&found).zip(levels);
     let model = Model {
         format: FORMAT.to_owned(),

@@ -4,7 +4,7 @@
 use std::fmt::Write;
 
 use super::grid::Grid;
-use super::model::{Column, Model};
+use super::model::{Column, Model, Provenance};
 use super::sample::Rows;
 use super::schema::Kind;
 use super::scores::Scores;
@@ -44,7 +44,6 @@ svg{width:100%;height:auto;display:block}svg text{font:11px system-ui,sans-serif
 
 fn write_page(page: &mut String, model: &Model, rows: &Rows) -> std::fmt::Result {
     let cost = &model.provenance;
-    let (epsilon, delta) = (cost.epsilon, cost.delta);
     write!(
         page,
         "<h1>A private twin of a table</h1><p>{} columns; about {} records.",
@@ -59,7 +58,7 @@ fn write_page(page: &mut String, model: &Model, rows: &Rows) -> std::fmt::Result
     if !cost.secret {
         page.push_str("<p class=\"box warn\"><b>Not private.</b> The noise came from a seed that is known, for tests.</p>");
     }
-    meaning(page, (epsilon, delta), &cost.relation)?;
+    meaning(page, cost)?;
     for statement in &cost.treated_as_public {
         write!(
             page,
@@ -139,16 +138,19 @@ fn write_scores(page: &mut String, model: &Model, scores: &Scores) -> std::fmt::
 }
 
 /// What ε means, in words and in odds.
-fn meaning(page: &mut String, (epsilon, delta): (f64, f64), relation: &str) -> std::fmt::Result {
+fn meaning(page: &mut String, provenance: &Provenance) -> std::fmt::Result {
+    let Provenance { epsilon, delta, success, relation, .. } = provenance;
+    // What ε and δ alone say is more than what the events do.
+    let success = success.unwrap_or(1.0 / (1.0 + (-epsilon).exp()) + delta).min(1.0);
     write!(
         page,
         "<h2>What ε = {} means</h2><div class=\"box\"><p>Take any question about one person in the table, such as \
          whether they are in it at all. Whatever somebody knows beforehand, seeing this twin, its model and this page \
          multiplies the odds of their answer by at most e<sup>ε</sup> = {:.2}, up or down, except with a probability of \
-         {delta:e} (δ). Somebody who would have guessed one to one is right with a probability of at most {:.0} %.</p>",
-        dp_accountant::rounded_up(epsilon),
+         {delta:e} (δ). Somebody who would have guessed one to one is right in at most {} of 100 cases.</p>",
+        dp_accountant::rounded_up(*epsilon),
         epsilon.exp(),
-        100.0 * (1.0 / (1.0 + (-epsilon).exp()) + delta).min(1.0),
+        (100.0 * success).ceil(),
     )?;
     write!(page, "<p>The guarantee is for tables that differ by {}.</p>", escaped(relation))?;
     page.push_str(
