@@ -9,9 +9,8 @@ impl Tree {
     ///
     /// Variables are eliminated one by one, the one whose neighbours lack the fewest edges first (least fill-in), and of
     /// those the one with the fewest cells: a good order, which need not be the best. What is eliminated last comes first
-    /// in the tree. For the cliques of a tree it finds a tree
-    /// with these cliques. The work is about the sum over cliques of the
-    /// square of their numbers of variables, times the number of variables.
+    /// in the tree. For the cliques of a tree it finds a tree with these cliques. The work is about the sum over cliques of
+    /// the square of their numbers of variables, times the number of variables.
     ///
     /// # Errors
     /// [`Error::Values`] if a set names a variable that does not exist; [`Error::TooMany`] as soon as the cliques have

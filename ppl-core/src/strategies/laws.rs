@@ -108,7 +108,7 @@ pub fn one_more_site_changes_no_other_draw(model: &RandomModel, key: u64, before
 ///
 /// # Panics
 /// If that does not hold.
-pub fn a_record_is_drawn_alike_whoever_else_is_there(model: &RandomModel, key: u64) {
+pub fn draws_of_a_record_do_not_depend_on_other_records(model: &RandomModel, key: u64) {
     let all = simulated(&seed(model.clone(), key), &records(7));
     let few = simulated(&seed(model.clone(), key), &records(3));
     for (name, values) in &few {

@@ -25,8 +25,8 @@ proptest! {
     }
 
     #[test]
-    fn a_record_is_drawn_alike_whoever_else_is_there(model in model(), key in any::<u64>()) {
-        laws::a_record_is_drawn_alike_whoever_else_is_there(&model, key);
+    fn draws_of_a_record_do_not_depend_on_other_records(model in model(), key in any::<u64>()) {
+        laws::draws_of_a_record_do_not_depend_on_other_records(&model, key);
     }
 
     #[test]
