@@ -105,7 +105,8 @@ fn what_is_not_private_says_so_first() {
     assert!(report.epsilon.is_none() && report.advantage.is_none());
 }
 
-/// What intervals hold is said for each kind of fit, and where a correction that was planned is not there.
+/// What intervals hold is said for each kind of fit, and where a correction that was planned is not there. With fixed seeds:
+/// about one run in a thousand of forty records has not arrived, and says so.
 #[test]
 fn what_intervals_hold_of_the_noise_is_said() {
     let outcome = |ctx: &mut Ctx| {
@@ -123,14 +124,16 @@ fn what_intervals_hold_of_the_noise_is_said() {
         (words, corrected)
     };
     let zeros = || Sensitive::new(Records::from_columns([("x", vec![0.0; 40])]).unwrap());
-    let bernoulli = DpVi::new(outcome, AutoNormal::new()).budget(budget(Relation::AddRemove));
+    let bernoulli =
+        DpVi::new(outcome, AutoNormal::new()).budget(budget(Relation::AddRemove)).seed(Seed::for_tests(1));
     assert_eq!(said(bernoulli.fit(&zeros()).unwrap()), ("include the privacy noise", true));
     let grouped = |ctx: &mut Ctx| {
         let spread = ctx.sample("spread", HalfNormal::new(1.0))?;
         let w = ctx.sample("w", Normal::new(0.0, spread))?;
         ctx.each_record(|ctx, record| ctx.observe("x", Bernoulli::from_logits(w), record.get("x")?))
     };
-    let grouped = DpVi::new(grouped, AutoNormal::new()).budget(budget(Relation::AddRemove));
+    let grouped =
+        DpVi::new(grouped, AutoNormal::new()).budget(budget(Relation::AddRemove)).seed(Seed::for_tests(1));
     let (words, corrected) = said(grouped.fit(&zeros()).unwrap());
     assert!(words.contains("has not been measured for this kind of model") && corrected, "{words}");
     // More values that no record touches than are drawn together with the others.
@@ -139,14 +142,22 @@ fn what_intervals_hold_of_the_noise_is_said() {
         let w = ctx.sample("w", Normal::new(0.0, spreads.sum()))?;
         ctx.each_record(|ctx, record| ctx.observe("x", Bernoulli::from_logits(w), record.get("x")?))
     };
-    let many_spreads = DpVi::new(many_spreads, AutoNormal::new()).budget(budget(Relation::AddRemove));
+    let many_spreads = DpVi::new(many_spreads, AutoNormal::new())
+        .budget(budget(Relation::AddRemove))
+        .seed(Seed::for_tests(1));
     let (words, corrected) = said(many_spreads.fit(&zeros()).unwrap());
     assert!(words.contains("leave it out for the other values") && corrected, "{words}");
     let guides = DpVi::new(two, AutoNormal::new()).correction(Correction::None);
-    let (words, corrected) = said(guides.budget(budget(Relation::AddRemove)).fit(&records()).unwrap());
-    assert!(words.starts_with("leave out the privacy noise") && !corrected, "{words}");
     let (words, corrected) =
-        said(DpVi::new(two, AutoNormal::new()).budget(budget(Relation::AddRemove)).fit(&records()).unwrap());
+        said(guides.budget(budget(Relation::AddRemove)).seed(Seed::for_tests(1)).fit(&records()).unwrap());
+    assert!(words.starts_with("leave out the privacy noise") && !corrected, "{words}");
+    let (words, corrected) = said(
+        DpVi::new(two, AutoNormal::new())
+            .budget(budget(Relation::AddRemove))
+            .seed(Seed::for_tests(1))
+            .fit(&records())
+            .unwrap(),
+    );
     assert!(words.contains("has not been measured for this kind of model") && corrected, "{words}");
     // At a rate of 0.05 a hundred steps do not reach 30.
     let mean = |ctx: &mut Ctx| {
@@ -154,7 +165,10 @@ fn what_intervals_hold_of_the_noise_is_said() {
         ctx.each_record(|ctx, record| ctx.observe("x", Normal::new(a, 1.0), record.get("x")?))
     };
     let far = || Sensitive::new(Records::from_columns([("x", vec![30.0; 2_000])]).unwrap());
-    let short = DpVi::new(mean, AutoNormal::new()).budget(budget(Relation::AddRemove)).steps(100);
+    let short = DpVi::new(mean, AutoNormal::new())
+        .budget(budget(Relation::AddRemove))
+        .seed(Seed::for_tests(1))
+        .steps(100);
     let (words, corrected) = said(short.fit(&far()).unwrap());
     assert!(words.contains("had not arrived") && corrected, "{words}");
     // Forty records at epsilon 1 say nothing of a curvature by themselves.
