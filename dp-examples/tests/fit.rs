@@ -392,10 +392,13 @@ fn bad_input_is_one_line_that_says_what_to_do_and_holds_no_cell() {
     folder.write("y.toml", b"y = [0, 9]");
     let towns: Vec<String> = (0..=100_000).map(|i| format!("'{secret}{i}'")).collect();
     folder.write("towns.toml", format!("y = [0, 9]\ntown = [{}]", towns.join(", ")).as_bytes());
+    // Within the bounds [0, 1] both of these would be 1.
+    folder.write("coded.csv", b"y,age\n1,30\n2,40\n");
+    folder.write("coded.toml", b"y = [0, 1]\nage = [18, 90]");
     folder.write("odd.toml", b"age = { rangee = [0, 1] }");
     folder.write("t.parquet", b"PAR1nonsense");
     let before = folder.files();
-    let cases: [(&[&str], &[&str]); 22] = [
+    let cases: [(&[&str], &[&str]); 23] = [
         (&["income ==>50K ~ age", "people.csv"], &["'income ==>50K'", "character 10", "goes in quotes"]),
         (&["income >= 80 ~ age", "t.parquet"], &["t.parquet", "Parquet"]),
         (&["income >= 80 ~ . + .x", "people.csv"], &["character"]),
@@ -417,6 +420,10 @@ fn bad_input_is_one_line_that_says_what_to_do_and_holds_no_cell() {
         (
             &["y ~ (1 | town)", "many.csv", "--schema", "towns.toml", "--family=poisson"],
             &["100001 coefficients by group", "at most 100000"],
+        ),
+        (
+            &["y ~ age", "coded.csv", "--schema", "coded.toml", "--family=bernoulli"],
+            &["a bernoulli outcome is 0 or 1", "y >= 1.5"],
         ),
         (&["income ~ age", "people.csv"], &["--family"]),
         (&["income ~ age +", "people.csv", "--family=gaussian"], &["'income ~ age +' at character 15"]),

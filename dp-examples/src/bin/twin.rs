@@ -11,7 +11,7 @@ use dp_examples::program::{for_the_holder, run, with_values};
 use dp_examples::regression::arguments::check_outputs;
 use dp_examples::schema::clamped_in_words;
 use dp_examples::table::Table;
-use dp_examples::twin::arguments::{Arguments, Check, Fit, Job, Report, Sample};
+use dp_examples::twin::arguments::{Arguments, Check, Combine, Fit, Job, Report, Sample};
 use dp_examples::twin::{self, Model, Paid, Schema, Settings, Sizes};
 use dp_sampler::{Purpose, Seed, Stream};
 
@@ -22,6 +22,7 @@ fn main() -> ExitCode {
         Job::Sample(sample) => draw(&sample),
         Job::Check(check) => compare(&check),
         Job::Report(report) => describe(&report),
+        Job::Combine(combine) => combined(&combine),
     })
 }
 
@@ -102,6 +103,11 @@ fn describe(options: &Report) -> Result<(), Box<dyn Error>> {
     };
     write_whole(Path::new(&options.out), twin::report(&model, &rows, scores.as_ref()).as_bytes())?;
     say(&format!("Page: {}\n", options.out.display()))
+}
+
+fn combined(options: &Combine) -> Result<(), Box<dyn Error>> {
+    let estimates = twin::read_table(&options.estimates)?;
+    say(&twin::combine_table(&estimates, options.rows_per_record, options.probability)?)
 }
 
 /// What cannot be said is a failure, although files are there: somebody waits for it.

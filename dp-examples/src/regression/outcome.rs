@@ -6,7 +6,7 @@ use super::family::Family;
 use crate::bounds::toml_key;
 use crate::formula::Response;
 use crate::schema::{Frame, Missing, Schema, Values};
-use crate::table::Table;
+use crate::table::{Cell, Table};
 use crate::{Error, Result};
 
 /// What is publicly known of an outcome.
@@ -76,12 +76,13 @@ pub fn outcomes(
             )));
         }
         (Values::Numbers { values, low, high, .. }, Family::Bernoulli, _) => {
-            if (low, high) != (0.0, 1.0) || values.iter().any(|value| *value != 0.0 && *value != 1.0) {
+            // What stands in the cells: an outcome of 1 or 2 would be 1 in every record within these bounds.
+            let neither = |cell: Cell<'_>| cell.number().is_ok_and(|number| number != 0.0 && number != 1.0);
+            if (low, high) != (0.0, 1.0) || table.cells(column)?.any(neither) {
                 return Err(wrong(format!(
-                    "{column} is a column of numbers; a bernoulli outcome is 0 or 1 with the bounds [0, 1], or \
-                     a comparison \
+                    "{column} is a column of numbers; a bernoulli outcome is 0 or 1 with the bounds [0, 1], or a comparison \
                      such as {column} >= {} ~ …",
-                    0.5 * (low + high)
+                    if (low, high) == (0.0, 1.0) { 1.5 } else { 0.5 * (low + high) }
                 )));
             }
             (values, vec!["0".to_owned(), "1".to_owned()], low, high)

@@ -181,7 +181,7 @@ fn write_private_metrics(out: &mut String, metrics: &PrivateMetrics) {
         out,
         "<h3>Held-back records, with noise</h3>\n<p class=\"say\">About {:.0} test records. These figures were \
          paid for with epsilon \
-         {} at delta {:e} and may be shown; ± is the standard deviation of the noise.</p>\n<div class=\"wide\"><table>\
+         {} at delta {:e} and may be shown; ± is the standard deviation of the noise, not of having these records and no others.</p>\n<div class=\"wide\"><table>\
          <tr><th></th><th>predictions</th><th>best constant</th></tr>",
         metrics.records, metrics.epsilon, metrics.delta
     );

@@ -37,6 +37,8 @@ pub enum Job {
     Check(Check),
     /// Writes the page about a model again
     Report(Report),
+    /// Combines estimates from several twins, with intervals that know of the noise
+    Combine(Combine),
 }
 
 /// Which tables the guarantee cannot tell apart.
@@ -206,4 +208,19 @@ pub struct Report {
     /// HTML file to write
     #[arg(long, value_name = "FILE", value_parser = file)]
     pub out: PathBuf,
+}
+
+/// What `twin combine` is given.
+#[derive(Debug, Parser)]
+pub struct Combine {
+    /// CSV file with the columns name, estimate and standard_error: a line for each twin and estimate, as an analysis of
+    /// that twin alone gives them
+    #[arg(value_parser = file)]
+    pub estimates: PathBuf,
+    /// Rows of each twin for each record: in privacy.json
+    #[arg(long, value_name = "NUMBER", default_value = "5", value_parser = positive, allow_hyphen_values = true)]
+    pub rows_per_record: f64,
+    /// How often intervals should hold the truth
+    #[arg(long, value_name = "SHARE", default_value = "0.9", value_parser = delta, allow_hyphen_values = true)]
+    pub probability: f64,
 }

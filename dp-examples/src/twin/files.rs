@@ -159,7 +159,7 @@ pub fn summary(model: &Model, sizes: Sizes, folder: &str) -> String {
     }
     if cost.delta * model.records >= 1.0 {
         text += &format!(
-            "WARNING: this delta is too large. Publishing {:.3} records whole, chosen at random, would keep to it; choose one \
+            "WARNING: this delta is too large. Publishing {:.0} of the records whole, chosen at random, would keep to it; choose one \
              well below {:.1e}, one in the number of records.\n",
             cost.delta * model.records,
             1.0 / model.records

@@ -47,10 +47,14 @@ impl<'s> Grid<'s> {
         self.cells
     }
 
+    /// Whether neighbouring cells have neighbouring values.
+    pub(super) fn has_order(&self) -> bool {
+        !matches!(self.kind, Kind::Categories(_))
+    }
+
     /// Cells of one block where the column has blocks.
     pub(super) fn block(&self) -> Option<usize> {
-        let ordered = !matches!(self.kind, Kind::Categories(_));
-        (ordered && self.cells > FEW).then(|| self.cells.div_ceil(BLOCKS))
+        (self.has_order() && self.cells > FEW).then(|| self.cells.div_ceil(BLOCKS))
     }
 
     /// The cell of a number; beyond the bounds the nearest one.

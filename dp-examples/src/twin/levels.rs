@@ -3,10 +3,9 @@
 //!
 //! Everything here is public: functions of what was released.
 
-use std::ops::Range;
-
 use super::grid::Grid;
 use super::schema::Kind;
+use super::smooth::estimated;
 
 /// Neighbouring cells within which values count as equally likely, with their estimated number of records.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -52,68 +51,15 @@ pub(super) fn pieces(counts: &Counts<'_>, grid: &Grid<'_>, total: f64) -> Vec<Pi
     let mut found = match (counts.blocks, grid.block()) {
         (Some(blocks), Some(block)) => with_blocks(counts, (blocks, block), cells, total - missing),
         _ => {
-            let masses = onto_simplex(&counts.cells[..cells], total - missing);
+            let masses = match grid.has_order() {
+                true => estimated(&counts.cells[..cells], counts.noise, total - missing),
+                false => onto_simplex(&counts.cells[..cells], total - missing),
+            };
             let piece = |(cell, mass)| Piece { first: cell, last: cell, mass, variance };
             masses.into_iter().enumerate().map(piece).collect()
         }
     };
     found.push(Piece { first: cells, last: cells, mass: missing, variance });
-    found
-}
-
-/// Records of each block that add up to `total`, from noisy counts: each [stretch](stretches)'s mean `m`, which `σ/√k` of
-/// noise is in, times `1 − (σ/√k)²/m²` where that is positive (James and Stein), and scaled. Where nothing stands out of the
-/// noise, the nearest numbers that are not negative.
-fn estimated(counts: &[f64], noise: f64, total: f64) -> Vec<f64> {
-    let mut found = Vec::with_capacity(counts.len());
-    for stretch in stretches(counts, noise) {
-        let blocks = stretch.len() as f64;
-        let mean = counts[stretch.clone()].iter().sum::<f64>() / blocks;
-        let kept = if mean > 0.0 { (mean - noise * noise / blocks / mean).max(0.0) } else { 0.0 };
-        found.extend(stretch.map(|_| kept));
-    }
-    let sum: f64 = found.iter().sum();
-    if sum <= 0.0 {
-        return onto_simplex(counts, total);
-    }
-    found.iter_mut().for_each(|mass| *mass *= total / sum);
-    found
-}
-
-/// Stretches of neighbouring blocks whose noisy counts do not differ by more than their noise does.
-///
-/// They minimise `Σ (y − mean of its stretch)²/σ² + 2 ln(n)` for each stretch, with `n` the number of blocks: the
-/// Bayesian information criterion for the number of jumps, each of which has a height and a place. Where bounds are wide most
-/// blocks are empty, and noise that may not be negative would put records into half of them: of 50 empty blocks, by themselves,
-/// `.4 σ` each, 20 σ in all; together, `.4 σ √50`, which is 2.8 σ, and a third of that where means that are no larger than their
-/// noise count as nothing.
-fn stretches(counts: &[f64], noise: f64) -> Vec<Range<usize>> {
-    let n = counts.len();
-    let (mut sums, mut squares) = (vec![0.0; n + 1], vec![0.0; n + 1]);
-    for (place, count) in counts.iter().enumerate() {
-        sums[place + 1] = sums[place] + count;
-        squares[place + 1] = squares[place] + count * count;
-    }
-    let variance = (noise * noise).max(f64::MIN_POSITIVE);
-    let price = 2.0 * (n.max(2) as f64).ln();
-    let apart = |from: usize, to: usize| {
-        let sum = sums[to] - sums[from];
-        ((squares[to] - squares[from]) - sum * sum / (to - from) as f64).max(0.0) / variance
-    };
-    // The least that the first so many blocks cost, and where their last stretch begins.
-    let (mut least, mut begins) = (vec![0.0; n + 1], vec![0; n + 1]);
-    for to in 1..=n {
-        let costs = (0..to).map(|from| (least[from] + apart(from, to) + price, from));
-        if let Some((cost, from)) = costs.min_by(|a, b| a.0.total_cmp(&b.0)) {
-            (least[to], begins[to]) = (cost, from);
-        }
-    }
-    let (mut found, mut to) = (Vec::new(), n);
-    while to > 0 {
-        found.push(begins[to]..to);
-        to = begins[to];
-    }
-    found.reverse();
     found
 }
 
@@ -251,30 +197,6 @@ mod tests {
             let distance = |to: &[f64]| numbers.iter().zip(to).map(|(a, b)| (a - b).powi(2)).sum::<f64>();
             let other: Vec<f64> = other[..numbers.len()].iter().map(|x| x * scale).collect();
             prop_assert!(distance(&found) <= distance(&other) + 1e-9);
-        }
-
-        /// Stretches are those of least cost among all ways to cut; what they hold has the total.
-        #[test]
-        fn stretches_are_the_cheapest(counts in proptest::collection::vec(-20.0..60.0_f64, 1..11), noise in 0.5..20.0_f64) {
-            let n = counts.len();
-            let price = 2.0 * (n.max(2) as f64).ln();
-            let cut = |cuts: usize| -> (Vec<Range<usize>>, f64) {
-                let (mut found, mut cost, mut from) = (Vec::new(), 0.0, 0);
-                for to in 1..=n {
-                    if to == n || cuts >> (to - 1) & 1 == 1 {
-                        let own = &counts[from..to];
-                        let mean = own.iter().sum::<f64>() / own.len() as f64;
-                        cost += price + own.iter().map(|y| (y - mean).powi(2)).sum::<f64>() / (noise * noise);
-                        found.push(from..to);
-                        from = to;
-                    }
-                }
-                (found, cost)
-            };
-            let best = (0..1 << (n - 1)).map(cut).min_by(|a, b| a.1.total_cmp(&b.1)).unwrap().0;
-            prop_assert_eq!(stretches(&counts, noise), best);
-            let records = estimated(&counts, noise, 100.0);
-            prop_assert!((records.iter().sum::<f64>() - 100.0).abs() < 1e-9 && records.iter().all(|x| *x >= 0.0));
         }
 
         /// Levels are contiguous, increase by one, and there are not many more than wanted.

@@ -27,6 +27,7 @@
 mod account;
 pub mod arguments;
 mod classes;
+mod combined;
 mod constraint;
 mod encode;
 mod error;
@@ -37,17 +38,20 @@ mod grid;
 mod levels;
 mod model;
 mod plan;
+mod positions;
 mod release;
 mod report;
 mod sample;
 mod schema;
 mod scores;
 mod singles;
+mod smooth;
 mod structure;
 mod uncertainty;
 
 pub use account::account;
 pub use classes::fit_classes;
+pub use combined::combine_table;
 pub use encode::{Data, read_table};
 pub use error::{Error, Result};
 pub use files::{privacy_json, read_model, summary};

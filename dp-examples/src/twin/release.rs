@@ -10,6 +10,7 @@ use super::fitting::{nearest, start};
 use super::grid::Grid;
 use super::model::{Clique, Column, FORMAT, Model, Provenance, VERSION};
 use super::plan::{Plan, Shape};
+use super::schema::Kind;
 use super::singles::{LEVELS, Singles, in_words, maps};
 use super::structure::{Grown, Known, grow};
 use super::{Error, Result};
@@ -63,7 +64,7 @@ pub fn fit(data: Data, settings: &Settings, purse: &mut (impl Purse + ?Sized), s
     let target = settings.target.as_ref().map(|name| place("--target", name)).transpose()?;
     let together: Vec<usize> =
         settings.together.iter().map(|name| place("--together", name)).collect::<Result<_>>()?;
-    let core = core(&columns, together, target)?;
+    let (core, most_of_core) = core(&columns, together, target)?;
     let relation = purse.ledger().budget().relation;
     let budget = Budget { relation, ..settings.budget };
     let all = records.sizes().len();
@@ -83,7 +84,10 @@ pub fn fit(data: Data, settings: &Settings, purse: &mut (impl Purse + ?Sized), s
     // Public from here on, but for what `marginals` holds. A marginal of two columns of numbers and one of two values
     // has, with this number of levels, about as many records in a cell as three standard deviations of its noise.
     let joint_noise = Plan::deviation(plan.joint_noise, relation);
-    let most = |total: f64| (total / (6.0 * joint_noise)).sqrt();
+    let most = |column: usize, total: f64| {
+        let limit = if core.contains(&column) { most_of_core as f64 } else { f64::INFINITY };
+        (total / (6.0 * joint_noise)).sqrt().min(limit)
+    };
     let Singles { records: total, found, levels, shares, variances } =
         Singles::new(&columns, &released, most, 3.0 * joint_noise);
     marginals.merge(&maps(&columns, &found, &levels, &sizes))?;
@@ -118,24 +122,34 @@ pub fn fit(data: Data, settings: &Settings, purse: &mut (impl Purse + ?Sized), s
 }
 
 /// The columns that are all measured with each other: those that were named, with the target; without any all
-/// columns, where they have few combinations.
-fn core(columns: &[Encoding], mut named: Vec<usize>, target: Option<usize>) -> Result<Vec<usize>> {
-    // What levels there will be is not known before the release; this many at the most.
-    let most = |&column: &usize| Grid::new(&columns[column].kind).cells().min(2 * LEVELS.1 as usize) + 1;
-    let combinations =
-        |core: &[usize]| core.iter().map(most).fold(1_usize, |cells, size| cells.saturating_mul(size));
+/// columns, where they have few combinations. And how many levels each column of numbers may have at the most: as many as let
+/// all of them be told apart together.
+fn core(columns: &[Encoding], mut named: Vec<usize>, target: Option<usize>) -> Result<(Vec<usize>, usize)> {
+    let widest = LEVELS.1 as usize;
+    // What levels there will be is not known before the release; twice as many as are wanted at the most.
+    let of_column = |column: usize, wanted: usize| {
+        let kind = &columns[column].kind;
+        let most = if matches!(kind, Kind::Categories(_)) { usize::MAX } else { 2 * wanted };
+        Grid::new(kind).cells().min(most) + 1
+    };
+    let combinations = |core: &[usize], wanted: usize| {
+        core.iter().fold(1_usize, |cells, &column| cells.saturating_mul(of_column(column, wanted)))
+    };
     if named.is_empty() {
         let every: Vec<usize> = (0..columns.len()).collect();
-        return Ok(if combinations(&every) <= MOST_OF_CORE { every } else { Vec::new() });
+        let all = combinations(&every, widest) <= MOST_OF_CORE;
+        return Ok((if all { every } else { Vec::new() }, widest));
     }
     named.extend(target);
     named.sort_unstable();
     named.dedup();
-    match combinations(&named) {
-        found if found > MOST_OF_CORE => Err(Error::input(format!(
-            "--together: the columns have up to {found} combinations of values, at most {MOST_OF_CORE} can be; name \
-             fewer, or give them fewer categories"
+    let fewest = LEVELS.0 as usize;
+    match (fewest..=widest).rev().find(|&wanted| combinations(&named, wanted) <= MOST_OF_CORE) {
+        Some(wanted) => Ok((named, wanted)),
+        None => Err(Error::input(format!(
+            "--together: the columns have {} combinations of values if numbers have {fewest} levels, at most \
+             {MOST_OF_CORE} can be; name fewer, or give them fewer categories",
+            combinations(&named, fewest)
         ))),
-        _ => Ok(named),
     }
 }

@@ -3,6 +3,7 @@
 use rand_core::Rng;
 
 use super::model::Model;
+use super::positions::Positions;
 use super::{Error, Result};
 
 /// Most rows that are drawn at a time.
@@ -111,8 +112,9 @@ impl Model {
             return Err(Error::input(format!("{rows} rows, at most {MOST_ROWS}")));
         }
         let (count, mut dice) = (rows as usize, Dice(generator));
-        let mut columns = self.codes(count, &mut dice, drawn);
-        self.keep(&mut columns, count, &mut dice, drawn)?;
+        let positions = Positions::new(self)?;
+        let mut columns = self.codes(count, &mut dice, drawn, &positions);
+        self.keep(&mut columns, count, &mut dice, drawn, &positions)?;
         Ok(Rows { count, columns })
     }
 
@@ -123,13 +125,14 @@ impl Model {
         count: usize,
         dice: &mut Dice<R>,
         drawn: Drawn,
+        positions: &Positions,
     ) -> Result<()> {
         for _ in 0..MOST_REDRAWS {
             let bad = self.broken(columns, count);
             if bad.is_empty() {
                 return Ok(());
             }
-            let again = self.codes(bad.len(), dice, drawn);
+            let again = self.codes(bad.len(), dice, drawn, positions);
             for (own, again) in columns.iter_mut().zip(again) {
                 bad.iter().zip(again).for_each(|(&row, code)| own[row] = code);
             }
@@ -172,38 +175,55 @@ impl Model {
     }
 
     /// For each column the piece that each row's value lies in, and how far along.
-    fn codes<R: Rng>(&self, count: usize, dice: &mut Dice<R>, drawn: Drawn) -> Vec<Vec<(u32, f32)>> {
+    fn codes<R: Rng>(
+        &self,
+        count: usize,
+        dice: &mut Dice<R>,
+        drawn: Drawn,
+        positions: &Positions,
+    ) -> Vec<Vec<(u32, f32)>> {
         let levels = self.levels(count, dice, drawn);
-        let columns = self.columns.iter().zip(&levels).map(|(column, levels)| {
-            let (mut found, tilts) = (vec![(0, 0.0); count], column.tilts());
-            for (level, mut places) in grouped(levels, column.level_count()).into_iter().enumerate() {
-                dice.shuffle(&mut places);
-                let own: Vec<usize> =
-                    (0..column.pieces.len()).filter(|&piece| column.levels[piece] == level).collect();
-                let mut weights: Vec<f64> = own.iter().map(|&piece| column.pieces[piece].2).collect();
-                if weights.iter().all(|weight| *weight <= 0.0) {
-                    // A level of which nothing more is known; missing values are never there by chance.
-                    let missing = column.pieces.len() - 1;
-                    let even = |&piece: &usize| f64::from(u8::from(piece != missing || own.len() == 1));
-                    weights = own.iter().map(even).collect();
+        let positions = positions.draw(&levels, dice);
+        let columns =
+            self.columns.iter().zip(&levels).zip(&positions).map(|((column, levels), positions)| {
+                let (mut found, tilts) = (vec![(0, 0.0); count], column.tilts());
+                for (level, mut places) in grouped(levels, column.level_count()).into_iter().enumerate() {
+                    // In the order in which they lie within the level, where other columns say something of it.
+                    match positions {
+                        Some(at) => {
+                            places.sort_by(|&a, &b| at[a as usize].total_cmp(&at[b as usize]));
+                        }
+                        None => dice.shuffle(&mut places),
+                    }
+                    let own: Vec<usize> =
+                        (0..column.pieces.len()).filter(|&piece| column.levels[piece] == level).collect();
+                    let mut weights: Vec<f64> = own.iter().map(|&piece| column.pieces[piece].2).collect();
+                    if weights.iter().all(|weight| *weight <= 0.0) {
+                        // A level of which nothing more is known; missing values are never there by chance.
+                        let missing = column.pieces.len() - 1;
+                        let even = |&piece: &usize| f64::from(u8::from(piece != missing || own.len() == 1));
+                        weights = own.iter().map(even).collect();
+                    }
+                    let mut pieces = vec![0_u32; places.len()];
+                    let take = |place: usize, number: usize| pieces[place] = own[number] as u32;
+                    dice.choose(drawn, &weights, places.len(), take);
+                    if positions.is_some() {
+                        pieces.sort_unstable();
+                    }
+                    // Evenly along each piece, too, or as its neighbours say.
+                    let mut held = vec![0_u32; column.pieces.len()];
+                    pieces.iter().for_each(|&piece| held[piece as usize] += 1);
+                    let mut seen = vec![0_u32; column.pieces.len()];
+                    for (&place, &piece) in places.iter().zip(&pieces) {
+                        let (seen, held) = (&mut seen[piece as usize], held[piece as usize]);
+                        let share = (f64::from(*seen) + dice.share()) / f64::from(held);
+                        let share = tilted(share, tilts[piece as usize]);
+                        *seen += 1;
+                        found[place as usize] = (piece, (share as f32).min(1.0 - f32::EPSILON));
+                    }
                 }
-                let mut pieces = vec![0_u32; places.len()];
-                let take = |place: usize, number: usize| pieces[place] = own[number] as u32;
-                dice.choose(drawn, &weights, places.len(), take);
-                // Evenly along each piece, too, or as its neighbours say.
-                let mut held = vec![0_u32; column.pieces.len()];
-                pieces.iter().for_each(|&piece| held[piece as usize] += 1);
-                let mut seen = vec![0_u32; column.pieces.len()];
-                for (&place, &piece) in places.iter().zip(&pieces) {
-                    let (seen, held) = (&mut seen[piece as usize], held[piece as usize]);
-                    let share = (f64::from(*seen) + dice.share()) / f64::from(held);
-                    let share = tilted(share, tilts[piece as usize]);
-                    *seen += 1;
-                    found[place as usize] = (piece, (share as f32).min(1.0 - f32::EPSILON));
-                }
-            }
-            found
-        });
+                found
+            });
         columns.collect()
     }
 

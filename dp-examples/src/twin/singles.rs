@@ -23,16 +23,15 @@ pub(super) struct Singles {
 }
 
 impl Singles {
-    /// From the marginals of the columns, and of the blocks of those that have any. `most` says how many levels a column of
-    /// numbers should have for a number of records; none has fewer than `least` records.
+    /// From the marginals of the columns, and of the blocks of those that have any. `most` says how many levels a column, by
+    /// its place, of numbers should have for a number of records; none has fewer than `least` records.
     pub(super) fn new(
         columns: &[Encoding],
         released: &[Marginal],
-        most: impl Fn(f64) -> f64,
+        most: impl Fn(usize, f64) -> f64,
         least: f64,
     ) -> Self {
         let records = total(released);
-        let most = most(records).clamp(LEVELS.0, LEVELS.1) as usize;
         let mut blocks = released[columns.len()..].iter();
         let mut found: Vec<Vec<Piece>> = Vec::with_capacity(columns.len());
         for (column, single) in columns.iter().zip(released) {
@@ -42,8 +41,11 @@ impl Singles {
             let counts = Counts { cells: &single.counts, blocks: of_blocks, noise: single.noise };
             found.push(pieces(&counts, &grid, records));
         }
-        let of = |(column, pieces): (&Encoding, &Vec<Piece>)| levels(pieces, &column.kind, most, least);
-        let levels: Vec<Vec<usize>> = columns.iter().zip(&found).map(of).collect();
+        let of = |(place, (column, pieces)): (usize, (&Encoding, &Vec<Piece>))| {
+            let most = most(place, records).clamp(LEVELS.0, LEVELS.1) as usize;
+            levels(pieces, &column.kind, most, least)
+        };
+        let levels: Vec<Vec<usize>> = columns.iter().zip(&found).enumerate().map(of).collect();
         let (shares, variances) =
             found.iter().zip(&levels).map(|(pieces, levels)| of_levels(pieces, levels)).unzip();
         Self { records, found, levels, shares, variances }

@@ -104,7 +104,7 @@ impl Settings {
             && delta * records as f64 >= 1.0
         {
             reasons.push(format!(
-                "delta: {delta:e} times {records} records is {:.3}; publishing that many of them whole, chosen at random, would keep to such a delta. Choose one well \
+                "delta: {delta:e} times {records} records is {:.1}; publishing that many of them whole, chosen at random, would keep to such a delta. Choose one well \
                  below {:.1e}",
                 delta * records as f64,
                 (records as f64).recip()

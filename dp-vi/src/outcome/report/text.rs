@@ -66,7 +66,7 @@ impl fmt::Display for PrivacyReport {
         if let Some(published) = self.published_by_delta() {
             writeln!(
                 f,
-                "WARNING: this delta is too large. Publishing {published:.3} records whole, chosen at random, would keep to it;"
+                "WARNING: this delta is too large. Publishing {published:.0} of the records whole, chosen at random, would keep to it;"
             )?;
             writeln!(
                 f,
