@@ -38,6 +38,9 @@ pub struct Fitted {
 
 /// Most combinations of values of columns that are all measured with each other.
 const MOST_OF_CORE: usize = 1 << 18;
+/// Levels of a column of numbers, over `(N/σ)^¼`. With 2 instead of a number that grew as a square root, regressions on twins of
+/// 30,000 generated records came from 0.84 and 0.71 of their coefficients to 0.99 and 0.99; with 1.5 a parabola was lost.
+const LEVELS_BY_NOISE: f64 = 2.0;
 /// Most columns of a table of which pairs are chosen after the tree has grown.
 const MOST_FOR_PAIRS: usize = 40;
 
@@ -81,12 +84,14 @@ pub fn fit(data: Data, settings: &Settings, purse: &mut (impl Purse + ?Sized), s
     marginals.pay(&events, purse)?;
     let released =
         marginals.counts(&(0..all).map(|column| vec![column]).collect::<Vec<_>>(), plan.single_noise)?;
-    // Public from here on, but for what `marginals` holds. A marginal of two columns of numbers and one of two values
-    // has, with this number of levels, about as many records in a cell as three standard deviations of its noise.
+    // Public from here on, but for what `marginals` holds. A marginal of two columns of k levels each has k² cells, and noise
+    // that may not be negative leaves a part of about 0.4 σ k²/N of the records in the wrong ones; levels lose a part of about
+    // 1/k² of how columns depend on each other, where positions within levels do not say it. The sum is least for a k that
+    // grows as (N/σ)^¼.
     let joint_noise = Plan::deviation(plan.joint_noise, relation);
     let most = |column: usize, total: f64| {
         let limit = if core.contains(&column) { most_of_core as f64 } else { f64::INFINITY };
-        (total / (6.0 * joint_noise)).sqrt().min(limit)
+        (LEVELS_BY_NOISE * (total / joint_noise).powf(0.25)).min(limit)
     };
     let Singles { records: total, found, levels, shares, variances } =
         Singles::new(&columns, &released, most, 3.0 * joint_noise);

@@ -141,14 +141,14 @@ fn stretches(sums: &Sums, noise: f64) -> Vec<Stretch> {
     let mut last: Vec<Stretch> = vec![Stretch { range: 0..0, coefficients: 0, left: 0.0 }; n + 1];
     for to in 1..=n {
         let mut best = f64::INFINITY;
-        for from in 0..to {
+        for (from, before) in least[..to].iter().enumerate() {
             let parts = sums.parts(from, to);
             let mut left = parts.squares;
             for coefficients in 0..=MOST.min((to - from).saturating_sub(1).max(1)) {
                 if let Some((product, norm)) = coefficients.checked_sub(1).map(|k| parts.found[k]) {
                     left -= product * product / norm;
                 }
-                let cost = least[from] + left.max(0.0) / variance + (coefficients + 2) as f64 * price;
+                let cost = before + left.max(0.0) / variance + (coefficients + 2) as f64 * price;
                 if cost < best {
                     best = cost;
                     last[to] = Stretch { range: from..to, coefficients, left: left.max(0.0) };
