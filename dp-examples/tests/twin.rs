@@ -33,7 +33,7 @@ fn folder(name: &str) -> Folder {
 }
 
 const FIT: &str =
-    "fit people.csv --schema s.toml --epsilon 2 --target rich --test-seed-not-private 3 --out out";
+    "fit people.csv --schema s.toml --epsilon 2 --target rich --test-seed-not-private 4 --out out";
 
 #[test]
 fn a_twin_has_its_files_and_is_like_the_table() {
@@ -158,7 +158,7 @@ fn no_cell_and_no_exact_figure_comes_out() {
         for secret in ["Zaphod", "Beeblebrox", "person17"].iter().chain(numbers) {
             assert!(!text.contains(secret) && !told.contains(secret), "'{secret}' is in {file}");
         }
-        // The exact number of records, and of those who are rich.
+        // The exact number of records, and of those who are rich: with this seed no noisy one is the same by chance.
         for number in [format!(">{exact}<"), format!(" {exact} "), " 3001 ".to_owned(), ":3001.0".to_owned()]
         {
             assert!(!text.contains(&number) && !told.contains(&number), "{number} is in {file}");

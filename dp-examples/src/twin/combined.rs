@@ -48,6 +48,9 @@ pub fn combine_table(estimates: &Table, rows_per_record: f64, probability: f64) 
         });
         own.push((value, deviation * deviation));
     }
+    if names.is_empty() {
+        return Err(Error::input(format!("{}: no estimates", estimates.name())));
+    }
     let twins = names.first().map_or(0, |name| of[name].len());
     let mut text = "name,estimate,standard_error,degrees_of_freedom,low,high\n".to_owned();
     for name in names {

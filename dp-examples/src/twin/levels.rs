@@ -84,6 +84,8 @@ fn with_blocks(
             .filter(|(_, count)| *count > stands_out)
             .collect();
         let standing: f64 = heaps.iter().map(|(_, count)| count).sum();
+        // A heap that stands out by itself is there, also where its block does not: as far as the block's own count says.
+        let in_block = in_block.max(blocks[number].min(standing));
         let scale = if standing > in_block { in_block / standing } else { 1.0 };
         heaps.iter_mut().for_each(|(_, count)| *count *= scale);
         let rest = (in_block - standing).max(0.0);
@@ -103,6 +105,10 @@ fn with_blocks(
             at = cell + 1;
         }
         between(at, last + 1, &mut found);
+    }
+    let sum: f64 = found.iter().map(|piece| piece.mass).sum();
+    if sum > 0.0 {
+        found.iter_mut().for_each(|piece| piece.mass *= total / sum);
     }
     found
 }

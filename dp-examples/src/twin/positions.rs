@@ -3,7 +3,8 @@
 //! Joint marginals are of levels. If values were independent within them, a twin would lose a part of every correlation, the
 //! larger the wider its levels are, and regressions on it would be attenuated as by an error in the predictor. So numbers,
 //! days and columns of two categories count as what is seen of normal variables, jointly normal in each clique of the model's
-//! tree: the model's levels say how these are correlated, and with that where in its level each value is likely to lie.
+//! tree: the model's levels say how these are correlated, and with that where in its level each number or day is likely to lie.
+//! Columns of three categories or more, and latent classes, have no order and say nothing of it.
 //! Nothing but the model is used for it. What each column by itself and any columns' levels together are distributed like
 //! stays as it was.
 
@@ -17,17 +18,16 @@ use rand_core::{Rng, SeedableRng};
 use rayon::prelude::*;
 
 use super::Result;
+use super::fitting::Counted;
 use super::model::{Column, Model};
 use super::sample::Dice;
 use super::schema::Kind;
 
 /// Correlations are at most this, so that no variable is a function of others.
 const MOST: f64 = 0.995;
-/// Correlations that are less than this are left out. Of a correlation, values that are independent within `k` levels of
-/// equal shares lose about a part `1/k²`: here `0.05/16` for four levels, the fewest that a column of numbers is given.
-const LEAST: f64 = 0.05;
-/// Terms of the series in powers of a correlation: at the largest one, what is left out is `0.995⁵¹²`, less than a tenth of the last
-/// terms.
+/// Correlations that are less than this are left out, which saves time: they would add less than a hundredth to a correlation.
+const LEAST: f64 = 0.01;
+/// Terms of the series in powers of a correlation. What is left out is weighted by at most `0.995⁵¹²`, which is 0.08.
 const TERMS: usize = 512;
 /// Sweeps over the variables of a row.
 const SWEEPS: usize = 6;
@@ -39,6 +39,8 @@ const FAR: f64 = 9.0;
 /// A column's variable.
 struct Latent {
     column: usize,
+    /// Whether its values have places within their levels, which categories have not.
+    is_number: bool,
     /// For each level the ends between which the variable lies.
     ends: Vec<(f64, f64)>,
     /// Given all others it has the mean of so many times each of these, and this deviation.
@@ -110,6 +112,9 @@ impl Scores {
 /// `E[f g] = Σ_k ρᵏ E[f h_k] E[g h_k]` (Mehler), which increases with `ρ`.
 fn correlation(one: &Scores, other: &Scores, covariance: f64) -> f64 {
     let terms: Vec<f64> = one.series.iter().zip(&other.series).map(|(a, b)| a * b).collect();
+    if terms.iter().all(|term| term.abs() < 1e-12) {
+        return 0.0;
+    }
     let expected = |rho: f64| rho * terms.iter().rev().fold(0.0, |sum, term| sum * rho + term);
     let (mut low, mut high) = (-MOST, MOST);
     for _ in 0..40 {
@@ -127,8 +132,8 @@ fn levels_of_values(column: &Column) -> usize {
 
 fn has_order(column: &Column) -> bool {
     let levels = levels_of_values(column);
-    let ordered = match column.kind {
-        Kind::Categories(_) => levels == 2 && !column.hidden,
+    let ordered = match &column.kind {
+        Kind::Categories(names) => names.len() == 2 && levels == 2 && !column.hidden,
         _ => levels > 1,
     };
     // Neighbouring levels of values that lie beside each other, whatever a file says.
@@ -158,7 +163,8 @@ impl Positions {
             let Some(clique) = tree.host_of(&[column]) else { continue };
             let shares = tree.sum_to(clique, &joint[clique], &[column])?;
             let of_values = &shares[..levels];
-            if of_values.iter().sum::<f64>() <= 1e-12 {
+            // Where rows were asked for that have some values only, one level may be left.
+            if of_values.iter().filter(|share| **share > 1e-12).count() < 2 {
                 continue;
             }
             let ends = ends(of_values);
@@ -166,27 +172,31 @@ impl Positions {
             let mut ends: Vec<(f64, f64)> = ends.windows(2).map(|pair| (pair[0], pair[1])).collect();
             ends.resize(shares.len(), (f64::NEG_INFINITY, f64::INFINITY));
             places[column] = Some(latents.len());
-            latents.push(Latent { column, ends, others: Vec::new(), deviation: 1.0 });
+            let is_number = !matches!(model.columns[column].kind, Kind::Categories(_));
+            latents.push(Latent { column, is_number, ends, others: Vec::new(), deviation: 1.0 });
         }
-        let precision = precision(&tree, &joint, &places, &scores)?;
-        for (place, latent) in latents.iter_mut().enumerate() {
-            let of = &precision[place];
+        let precision = precision(&tree, &joint, &places, &scores, model)?;
+        let depends: Vec<bool> = precision.iter().map(|of| of.len() > 1).collect();
+        // Those that depend on none are left out, and the others are counted anew.
+        let place_of = |place: usize| depends[..place].iter().filter(|depends| **depends).count();
+        let coupled = latents.into_iter().zip(&precision).enumerate().filter(|(place, _)| depends[*place]);
+        let coupled = coupled.map(|(place, (latent, of))| {
             let own = of.get(&place).copied().unwrap_or(1.0);
-            latent.deviation = own.sqrt().recip();
-            let others = of.iter().filter(|(other, element)| **other != place && **element != 0.0);
-            latent.others = others.map(|(other, element)| (*other, -element / own)).collect();
-        }
-        Ok(Self { latents, ..none })
+            let others = of.iter().filter(|(other, _)| **other != place);
+            let others = others.map(|(&other, element)| (place_of(other), -element / own)).collect();
+            Latent { others, deviation: own.sqrt().recip(), ..latent }
+        });
+        Ok(Self { latents: coupled.collect(), ..none })
     }
 
-    /// For each column of numbers or days that others say something of, where each row's value lies: larger ones further up
-    /// in their level. `levels` has the level of each column in each row.
+    /// For each column of numbers or days that others say something of, how much of its level's records lie below each row's
+    /// value: a share from 0 to 1. `levels` has the level of each column in each row.
     ///
     /// Gibbs sampling of the variables between the ends of their levels. The random numbers are this generator's only by
     /// the seeds of stretches of rows, whatever the number of threads.
     pub(super) fn draw<R: Rng>(&self, levels: &[Vec<u32>], dice: &mut Dice<R>) -> Vec<Option<Vec<f32>>> {
         let mut found: Vec<Option<Vec<f32>>> = vec![None; self.columns];
-        if self.latents.iter().all(|latent| latent.others.is_empty()) {
+        if self.latents.is_empty() {
             return found;
         }
         let count = levels.first().map_or(0, Vec::len);
@@ -205,25 +215,31 @@ impl Positions {
         };
         let stretches: Vec<Vec<f32>> = seeds.par_iter().enumerate().map(stretch).collect();
         let width = self.latents.len();
-        for (place, latent) in self.latents.iter().enumerate().filter(|(_, l)| !l.others.is_empty()) {
+        for (place, latent) in self.latents.iter().enumerate().filter(|(_, latent)| latent.is_number) {
             let rows = stretches.iter().flat_map(|rows| rows.iter().skip(place).step_by(width).copied());
             found[latent.column] = Some(rows.collect());
         }
         found
     }
 
-    /// The variables of one row, given its levels.
+    /// The shares of one row's variables, given its levels.
     fn row<R: Rng>(&self, level: impl Fn(usize) -> usize, dice: &mut Dice<R>) -> Vec<f32> {
         let ends: Vec<(f64, f64)> =
             self.latents.iter().map(|latent| latent.ends[level(latent.column)]).collect();
         let mut values: Vec<f64> = ends.iter().map(|&ends| between(ends, (0.0, 1.0), dice.share())).collect();
         for _ in 0..SWEEPS {
-            for (place, latent) in self.latents.iter().enumerate().filter(|(_, l)| !l.others.is_empty()) {
+            for (place, latent) in self.latents.iter().enumerate() {
                 let mean = latent.others.iter().map(|&(other, weight)| weight * values[other]).sum();
                 values[place] = between(ends[place], (mean, latent.deviation), dice.share());
             }
         }
-        values.into_iter().map(|value| value as f32).collect()
+        let share = |(value, (low, high)): (f64, (f64, f64))| {
+            let below = |x: f64| erf(x / std::f64::consts::SQRT_2);
+            let (from, to) = (below(low), below(high));
+            // A level without a width says nothing.
+            if to - from > 1e-12 { (below(value) - from) / (to - from) } else { dice.share() }
+        };
+        values.into_iter().zip(ends).map(share).map(|share| share.clamp(0.0, 1.0) as f32).collect()
     }
 }
 
@@ -245,6 +261,7 @@ fn precision(
     joint: &[Vec<f64>],
     places: &[Option<usize>],
     scores: &[Scores],
+    model: &Model,
 ) -> Result<Vec<BTreeMap<usize, f64>>> {
     let mut precision = vec![BTreeMap::new(); scores.len()];
     let mut known: BTreeMap<(usize, usize), f64> = BTreeMap::new();
@@ -252,33 +269,32 @@ fn precision(
         let Some(own) = places[of.variable()] else { continue };
         let columns: Vec<usize> =
             of.parents().iter().copied().filter(|&parent| places[parent].is_some()).collect();
-        let mut correlations = DMatrix::identity(columns.len() + 1, columns.len() + 1);
-        let all: Vec<usize> = columns.iter().copied().chain([of.variable()]).collect();
-        for (i, &one) in all.iter().enumerate() {
-            for (j, &other) in all.iter().enumerate().skip(i + 1) {
-                let pair = (one.min(other), one.max(other));
-                let (Some(first), Some(second)) = (places[pair.0], places[pair.1]) else { continue };
-                let found = match known.get(&pair) {
-                    Some(&found) => found,
-                    None => {
-                        let shares = tree.sum_to(clique, &joint[clique], &[pair.0, pair.1])?;
-                        let covariance =
-                            covariance(&shares, tree.sizes()[pair.1], (&scores[first], &scores[second]));
-                        let found = correlation(&scores[first], &scores[second], covariance);
-                        let found = if found.abs() < LEAST { 0.0 } else { found };
-                        known.insert(pair, found);
-                        found
-                    }
-                };
-                correlations[(i, j)] = found;
-                correlations[(j, i)] = found;
+        // Those of the parents are in an earlier clique, as they ended up there.
+        let mut of_parents = DMatrix::identity(columns.len(), columns.len());
+        let mut of_own = DVector::zeros(columns.len());
+        for (i, &one) in columns.iter().enumerate() {
+            for (j, &other) in columns.iter().enumerate().filter(|(j, _)| *j != i) {
+                of_parents[(i, j)] = known.get(&(one.min(other), one.max(other))).copied().unwrap_or(0.0);
+            }
+            let pair = (one.min(of.variable()), one.max(of.variable()));
+            if let (Some(first), Some(second)) = (places[pair.0], places[pair.1]) {
+                let shares = tree.sum_to(clique, &joint[clique], &[pair.0, pair.1])?;
+                let scores = (&scores[first], &scores[second]);
+                let covariance = covariance(&shares, tree.sizes()[pair.1], scores);
+                let found = correlation(scores.0, scores.1, covariance);
+                let found = found * beyond_noise(found, of_noise(model, pair, scores));
+                of_own[i] = if found.abs() < LEAST { 0.0 } else { found };
             }
         }
-        let (weights, variance) = regression(correlations);
+        let (weights, variance) = regression(&of_parents, &mut of_own);
+        for (&parent, &found) in columns.iter().zip(of_own.iter()) {
+            known.insert((parent.min(of.variable()), parent.max(of.variable())), found);
+        }
         // (z − Σ w z′)²/v: the product of this with itself.
         let others = columns
             .iter()
             .zip(weights.iter())
+            .filter(|(_, weight)| **weight != 0.0)
             .filter_map(|(&parent, weight)| Some((places[parent]?, -weight)));
         let row: Vec<(usize, f64)> = others.chain([(own, 1.0)]).collect();
         for &(one, a) in &row {
@@ -304,25 +320,45 @@ fn covariance(shares: &[f64], width: usize, (one, other): (&Scores, &Scores)) ->
     if total > 1e-12 { (product - sums.0 * sums.1 / total) / total } else { 0.0 }
 }
 
-/// The last variable's regression on the others, and the variance that is left: of correlations that are found pair by pair,
-/// and so may not go together, pulled towards zero until they do.
-fn regression(mut correlations: DMatrix<f64>) -> (DVector<f64>, f64) {
-    let n = correlations.nrows() - 1;
-    if n == 0 {
-        return (DVector::zeros(0), 1.0);
+/// The standard deviation of the noise in a correlation: of the levels' means' covariance, over how fast that grows with
+/// the correlation. Zero where no marginal holds both columns, so that what was measured of others says it.
+fn of_noise(model: &Model, pair: (usize, usize), (one, other): (&Scores, &Scores)) -> f64 {
+    let cells = model.columns[pair.0].level_count() * model.columns[pair.1].level_count();
+    let holds = |table: &&Counted| [pair.0, pair.1].iter().all(|column| table.columns.contains(column));
+    // Of a marginal of more columns, each cell of these two is a sum.
+    let variance = |table: &Counted| {
+        let largest = table.variances.iter().copied().fold(0.0, f64::max);
+        largest * (table.counts.len() / cells.max(1)) as f64
+    };
+    let least = model.tables.iter().filter(holds).map(variance).fold(f64::INFINITY, f64::min);
+    let squares = |scores: &Scores| scores.means.iter().map(|mean| mean * mean).sum::<f64>();
+    let slope = (one.series[0] * other.series[0]).abs().max(1e-12);
+    if least.is_finite() {
+        (least * squares(one) * squares(other)).sqrt() / model.records.max(1.0) / slope
+    } else {
+        0.0
     }
+}
+
+/// `max(0, 1 − σ²/ρ²)`: of a correlation that the noise may have made, nothing (James and Stein's rule for one number).
+fn beyond_noise(found: f64, deviation: f64) -> f64 {
+    (1.0 - (deviation / found).powi(2)).max(0.0)
+}
+
+/// A variable's regression on others, and the variance that is left. Its correlations are found one by one, and so may not
+/// go together with those of the others: they are pulled towards zero until they do.
+fn regression(of_others: &DMatrix<f64>, of_own: &mut DVector<f64>) -> (DVector<f64>, f64) {
+    let Some(factor) = Cholesky::new(of_others.clone()).filter(|_| !of_own.is_empty()) else {
+        of_own.fill(0.0);
+        return (DVector::zeros(of_own.len()), 1.0);
+    };
     loop {
-        let of_own = correlations.view((0, n), (n, 1)).column(0).into_owned();
-        if let Some(factor) = Cholesky::new(correlations.view((0, 0), (n, n)).into_owned()) {
-            let weights = factor.solve(&of_own);
-            let variance = 1.0 - weights.dot(&of_own);
-            if variance >= 1.0 - MOST * MOST {
-                return (weights, variance);
-            }
+        let weights = factor.solve(&*of_own);
+        let variance = 1.0 - weights.dot(of_own);
+        if variance >= 1.0 - MOST * MOST {
+            return (weights, variance);
         }
-        for (i, j) in (0..=n).flat_map(|i| (0..=n).map(move |j| (i, j))).filter(|(i, j)| i != j) {
-            correlations[(i, j)] *= 0.98;
-        }
+        *of_own *= 0.98;
     }
 }
 
@@ -389,11 +425,24 @@ mod tests {
     /// Correlations that no variables can have together are made smaller until they can.
     #[test]
     fn correlations_that_do_not_go_together_are_pulled_to_zero() {
-        let impossible = DMatrix::from_row_slice(3, 3, &[1.0, 0.9, 0.9, 0.9, 1.0, -0.9, 0.9, -0.9, 1.0]);
-        let (weights, variance) = regression(impossible);
-        assert!(variance > 0.009 && variance < 1.0 && weights.iter().all(|weight| weight.is_finite()));
-        let (weights, variance) = regression(DMatrix::from_row_slice(2, 2, &[1.0, 0.6, 0.6, 1.0]));
+        let others = DMatrix::from_row_slice(2, 2, &[1.0, 0.9, 0.9, 1.0]);
+        let mut own = DVector::from_row_slice(&[0.9, -0.9]);
+        let (weights, variance) = regression(&others, &mut own);
+        assert!(variance > 0.009 && (1.0 - own.dot(&weights) - variance).abs() < 1e-12);
+        assert!(own[0] > 0.1 && own[0] < 0.9 && (own[0] + own[1]).abs() < 1e-12, "{own}");
+        let (weights, variance) = regression(&DMatrix::identity(1, 1), &mut DVector::from_row_slice(&[0.6]));
         assert!((weights[0] - 0.6).abs() < 1e-12 && (variance - 0.64).abs() < 1e-12);
+    }
+
+    /// A variable of which one level is left says nothing of others, and noise says nothing either.
+    #[test]
+    fn nothing_is_correlated_with_what_does_not_vary() {
+        let one = [0.0, 1.0, 0.0];
+        let (constant, halves) =
+            (Scores::new(&ends(&one), &one), Scores::new(&ends(&[0.5, 0.5]), &[0.5, 0.5]));
+        assert_eq!(correlation(&constant, &halves, 0.0), 0.0);
+        assert_eq!((beyond_noise(0.1, 0.2), beyond_noise(0.0, 0.0).max(0.0)), (0.0, 0.0));
+        assert!((beyond_noise(0.4, 0.2) - 0.75).abs() < 1e-12);
     }
 
     /// Of 3,000 records with correlation .9 a twin at ε = 1, of 9 levels each, has .87 and .88; with values that were independent

@@ -9,6 +9,10 @@ use super::{Error, Result};
 /// Most rows that are drawn at a time.
 pub(super) const MOST_ROWS: u64 = 100_000_000;
 
+/// Fewer rows of a level than this have the values of their own positions; more are spread evenly, in the order of these, which
+/// for a few would say little of them.
+const FEW: usize = 64;
+
 /// How often rows that do not keep the constraints are drawn again.
 const MOST_REDRAWS: usize = 50;
 
@@ -204,6 +208,14 @@ impl Model {
                         let even = |&piece: &usize| f64::from(u8::from(piece != missing || own.len() == 1));
                         weights = own.iter().map(even).collect();
                     }
+                    if let Some(at) = positions.as_ref().filter(|_| places.len() < FEW) {
+                        for place in places {
+                            let (number, share) = at_share(&weights, f64::from(at[place as usize]));
+                            let share = tilted(share, tilts[own[number]]) as f32;
+                            found[place as usize] = (own[number] as u32, share.min(1.0 - f32::EPSILON));
+                        }
+                        continue;
+                    }
                     let mut pieces = vec![0_u32; places.len()];
                     let take = |place: usize, number: usize| pieces[place] = own[number] as u32;
                     dice.choose(drawn, &weights, places.len(), take);
@@ -261,6 +273,19 @@ impl<R: Rng> Dice<R> {
             Drawn::Independently => self.independent(weights, count, take),
         }
     }
+}
+
+/// The number of the weight, and the share of the way through it, at a share of all.
+fn at_share(weights: &[f64], share: f64) -> (usize, f64) {
+    let mut left = share * weights.iter().sum::<f64>();
+    let last = weights.iter().rposition(|weight| *weight > 0.0).unwrap_or(0);
+    for (number, weight) in weights.iter().enumerate().take(last) {
+        if left < *weight {
+            return (number, left / weight);
+        }
+        left -= weight;
+    }
+    (last, (left / weights[last].max(f64::MIN_POSITIVE)).clamp(0.0, 1.0))
 }
 
 /// The share `t` of the way at which the distribution function of the density `1 + tilt (2t − 1)` has this value.
@@ -321,5 +346,15 @@ mod tests {
             assert!((mean - 0.5 - tilt / 6.0).abs() < 1e-5, "{tilt}: {mean}");
         }
         assert_eq!((tilted(0.0, 1.0), tilted(1.0, -1.0)), (0.0, 1.0));
+    }
+
+    #[test]
+    fn shares_are_found_among_weights() {
+        let weights = [0.0, 1.0, 3.0, 0.0];
+        assert_eq!(at_share(&weights, 0.0), (1, 0.0));
+        assert_eq!(at_share(&weights, 0.25), (2, 0.0));
+        assert_eq!(at_share(&weights, 0.625), (2, 0.5));
+        assert_eq!(at_share(&weights, 1.0), (2, 1.0));
+        assert_eq!(at_share(&[0.0], 0.5).0, 0);
     }
 }

@@ -23,8 +23,8 @@ const MOST: usize = 3;
 ///
 /// Where bounds are wide most counts are of nothing, and noise that may not be negative would put records into half of them: of 50
 /// empty ones `.4 σ` each, 20 σ in all, far from where the records are. So counts are cut into [stretches], each with a
-/// polynomial through it: none at all, a constant, a line or a parabola. What a stretch of more than three counts, that has
-/// `L` of them, leaves is kept as far as it is more than noise leaves but once in forty times, `σ²(L + 2√(2L))`:
+/// polynomial through it: none at all, a constant, a line or a parabola. What the polynomial of a stretch of `L` counts, more
+/// than three, leaves is kept as far as it is more than noise leaves but once in forty times, `σ²(L + 2√(2L))`:
 ///
 /// ```text
 /// fit + s (count − fit),   s = max(0, 1 − σ²(L + 2√(2L))/Σ (count − fit)²)
