@@ -1,9 +1,8 @@
 //! Estimates of several twins, from a file.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 
-use ppl_core::math::student_t_cdf;
+use ppl_distributions::StudentT;
 
 use super::{Combined, Error, Result, combine};
 use crate::table::Table;
@@ -48,11 +47,12 @@ pub fn combine_table(estimates: &Table, rows_per_record: f64, probability: f64) 
         });
         own.push((value, deviation * deviation));
     }
-    if names.is_empty() {
-        return Err(Error::input(format!("{}: no estimates", estimates.name())));
-    }
+    // A table has a record at least, and so a first name.
     let twins = names.first().map_or(0, |name| of[name].len());
-    let mut text = "name,estimate,standard_error,degrees_of_freedom,low,high\n".to_owned();
+    let failed = |error: csv::Error| Error::input(format!("the estimates could not be written: {error}"));
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    let header = ["name", "estimate", "standard_error", "degrees_of_freedom", "low", "high"];
+    writer.write_record(header).map_err(failed)?;
     for name in names {
         let own = &of[name];
         if own.len() != twins {
@@ -71,17 +71,14 @@ pub fn combine_table(estimates: &Table, rows_per_record: f64, probability: f64) 
         };
         let (low, high) = found.interval(probability);
         let Combined { estimate, standard_error, degrees_of_freedom } = found;
-        let name = if name.contains([',', '"', '\n']) {
-            format!("\"{}\"", name.replace('"', "\"\""))
-        } else {
-            name.to_owned()
-        };
-        let rounded = |x: f64| format!("{:.6e}", x).parse::<f64>().unwrap_or(x);
-        let numbers = [estimate, standard_error, degrees_of_freedom, low, high].map(rounded);
-        let [estimate, standard_error, degrees, low, high] = numbers;
-        let _ = writeln!(text, "{name},{estimate},{standard_error},{degrees},{low},{high}");
+        let numbers = [estimate, standard_error, degrees_of_freedom, low, high];
+        let rounded = numbers.map(|x| format!("{x:.6e}").parse::<f64>().unwrap_or(x).to_string());
+        writer
+            .write_record(std::iter::once(name).chain(rounded.iter().map(String::as_str)))
+            .map_err(failed)?;
     }
-    Ok(text)
+    let bytes = writer.into_inner().map_err(|error| Error::input(error.to_string()))?;
+    String::from_utf8(bytes).map_err(|error| Error::input(error.to_string()))
 }
 
 impl Combined {
@@ -96,22 +93,10 @@ impl Combined {
     /// ```
     #[must_use]
     pub fn interval(&self, probability: f64) -> (f64, f64) {
-        let half = student_t_quantile(self.degrees_of_freedom, 0.5 + 0.5 * probability) * self.standard_error;
+        let half = StudentT::new(self.degrees_of_freedom, 0.0, 1.0).quantile(0.5 + 0.5 * probability)
+            * self.standard_error;
         (self.estimate - half, self.estimate + half)
     }
-}
-
-/// The value below which Student's distribution has this probability, of at least a half: by bisection.
-fn student_t_quantile(degrees: f64, probability: f64) -> f64 {
-    let (mut low, mut high) = (0.0, 1.0);
-    while student_t_cdf(degrees, high) < probability && high < 1e150 {
-        high *= 2.0;
-    }
-    for _ in 0..100 {
-        let middle = 0.5 * (low + high);
-        if student_t_cdf(degrees, middle) < probability { low = middle } else { high = middle }
-    }
-    high
 }
 
 #[cfg(test)]
@@ -122,7 +107,8 @@ mod tests {
     #[test]
     fn quantiles_are_those_of_the_table() {
         for (degrees, expected) in [(1.0, 6.314), (2.0, 2.920), (5.0, 2.015), (19.0, 1.729), (120.0, 1.658)] {
-            let found = student_t_quantile(degrees, 0.95);
+            let one = Combined { estimate: 0.0, standard_error: 1.0, degrees_of_freedom: degrees };
+            let found = one.interval(0.9).1;
             assert!((found - expected).abs() < 5.1e-4, "{degrees}: {found}");
         }
     }

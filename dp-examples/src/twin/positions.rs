@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 use nalgebra::{Cholesky, DMatrix, DVector};
 use ppl_core::junction::Tree;
-use ppl_core::math::{erf, erfinv};
+use ppl_core::math::{erf, erfinv, ndtri};
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
 use rayon::prelude::*;
@@ -73,7 +73,7 @@ fn ends(shares: &[f64]) -> Vec<f64> {
     let mut found = vec![f64::NEG_INFINITY];
     for share in &shares[..shares.len() - 1] {
         below += share / total;
-        found.push(std::f64::consts::SQRT_2 * erfinv((2.0 * below - 1.0).clamp(-1.0, 1.0)));
+        found.push(ndtri(below.min(1.0)));
     }
     found.push(f64::INFINITY);
     found

@@ -192,13 +192,6 @@ impl Model {
             self.columns.iter().zip(&levels).zip(&positions).map(|((column, levels), positions)| {
                 let (mut found, tilts) = (vec![(0, 0.0); count], column.tilts());
                 for (level, mut places) in grouped(levels, column.level_count()).into_iter().enumerate() {
-                    // In the order in which they lie within the level, where other columns say something of it.
-                    match positions {
-                        Some(at) => {
-                            places.sort_by(|&a, &b| at[a as usize].total_cmp(&at[b as usize]));
-                        }
-                        None => dice.shuffle(&mut places),
-                    }
                     let own: Vec<usize> =
                         (0..column.pieces.len()).filter(|&piece| column.levels[piece] == level).collect();
                     let mut weights: Vec<f64> = own.iter().map(|&piece| column.pieces[piece].2).collect();
@@ -215,6 +208,13 @@ impl Model {
                             found[place as usize] = (own[number] as u32, share.min(1.0 - f32::EPSILON));
                         }
                         continue;
+                    }
+                    // In the order in which they lie within the level, where other columns say something of it.
+                    match positions {
+                        Some(at) => {
+                            places.sort_by(|&a, &b| at[a as usize].total_cmp(&at[b as usize]));
+                        }
+                        None => dice.shuffle(&mut places),
                     }
                     let mut pieces = vec![0_u32; places.len()];
                     let take = |place: usize, number: usize| pieces[place] = own[number] as u32;
