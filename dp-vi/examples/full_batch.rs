@@ -20,7 +20,7 @@ fn model(ctx: &mut Ctx) -> ppl_core::Result<()> {
     })
 }
 
-pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
+fn main() -> Result<(), Box<dyn std::error::Error>> {
     let x = Array2::from_shape_fn((2000, 2), |(i, j)| ((i * (3 + 4 * j)) % 17) as f64 / 8.0 - 1.0);
     let y: Array1<f64> = x.rows().into_iter().map(|x| f64::from(u8::from(x[0] > x[1]))).collect();
     let records = Sensitive::new(Records::from_columns([("x", Column::from(x)), ("y", Column::from(y))])?);

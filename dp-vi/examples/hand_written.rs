@@ -34,7 +34,7 @@ fn guide(ctx: &mut Ctx) -> Result<()> {
     ctx.sample("level", Normal::new(loc + slope * (share - mean), scale)).map(|_| ())
 }
 
-pub(crate) fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
+fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
     let member: Vec<f64> = (0..4000).map(|i| f64::from(u8::from(i % 10 < 3))).collect();
     let income: Vec<f64> = (0..4000).map(|i| 0.5 + member[i] + (i % 41) as f64 / 20.0 - 1.0).collect();
     let records = Sensitive::new(Records::from_columns([("member", member), ("income", income)])?);

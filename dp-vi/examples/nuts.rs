@@ -37,7 +37,7 @@ fn fit(guide: impl Guide + 'static, records: &Records) -> dp_vi::Result<Posterio
     Ok(fit.posterior().clone())
 }
 
-pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
+fn main() -> Result<(), Box<dyn std::error::Error>> {
     let records = made_up(200)?;
     let chains = Nuts::new(&model).tune(500).draws(1000).key(1).run(&records)?;
     println!("{chains}\n");

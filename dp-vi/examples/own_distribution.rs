@@ -60,7 +60,7 @@ fn guide(ctx: &mut Ctx) -> Result<()> {
     ctx.sample("scale", Rayleigh { scale: scale.into() }).map(|_| ())
 }
 
-pub(crate) fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
+fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
     // Heights at the quantiles of a Rayleigh distribution of scale 2.
     let heights: Vec<f64> =
         (0..3000).map(|i| 2.0 * (-2.0 * ((f64::from(i) + 0.5) / 3000.0).ln()).sqrt()).collect();

@@ -40,7 +40,7 @@ fn model(ctx: &mut Ctx) -> ppl_core::Result<()> {
     })
 }
 
-pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
+fn main() -> Result<(), Box<dyn std::error::Error>> {
     let x: Vec<f64> = (0..4000).map(|i| f64::from(i % 9) / 4.0 - 1.0).collect();
     let answers: Vec<bool> = (0..4000).map(|i| i % 9 + i % 4 > 6).collect();
     let yes: Vec<f64> = answers.iter().map(|answer| f64::from(u8::from(*answer))).collect();

@@ -53,7 +53,7 @@ fn model(ctx: &mut Ctx) -> ppl_core::Result<()> {
     ctx.each_record(|ctx, record| ctx.observe("height", Normal::new(mean, 0.5), record.get("height")?))
 }
 
-pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
+fn main() -> Result<(), Box<dyn std::error::Error>> {
     let heights: Vec<f64> = (0..4000).map(|i| 1.7 + 0.1 * (f64::from(i % 7) - 3.0)).collect();
     let records = Sensitive::new(Records::from_columns([("height", heights)])?);
     let budget = Budget { epsilon: 1.0, delta: 1e-6, relation: Relation::AddRemove };

@@ -17,7 +17,7 @@ fn model(ctx: &mut Ctx) -> ppl_core::Result<()> {
     ctx.each_record(|ctx, record| ctx.observe("height", Normal::new(mean, 0.5), record.get("height")?))
 }
 
-pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
+fn main() -> Result<(), Box<dyn std::error::Error>> {
     let folder = std::env::temp_dir().join(format!("dp-vi-resuming-{}", std::process::id()));
     std::fs::create_dir_all(&folder)?;
     let (checkpoint, spent) = (folder.join("run.checkpoint"), folder.join("spent.ledger"));

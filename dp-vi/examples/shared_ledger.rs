@@ -20,7 +20,7 @@ fn model(column: &'static str) -> impl Fn(&mut Ctx) -> ppl_core::Result<()> {
     }
 }
 
-pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
+fn main() -> Result<(), Box<dyn std::error::Error>> {
     let ages: Vec<f64> = (0..5000).map(|i| 20.0 + f64::from(i % 60)).collect();
     let hours: Vec<f64> = (0..5000).map(|i| 30.0 + f64::from(i % 20)).collect();
     let records = Sensitive::new(Records::from_columns([("age", ages.clone()), ("hours", hours.clone())])?);

@@ -84,7 +84,7 @@ fn distance(image: ArrayView1<'_, f64>) -> usize {
     (0..4).map(differing).min().unwrap_or(PIXELS)
 }
 
-pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
+fn main() -> Result<(), Box<dyn std::error::Error>> {
     let records = Sensitive::new(Records::from_columns([("image", Column::from(images(4000)))])?);
     let budget = Budget { epsilon: 3.0, delta: 1e-5, relation: Relation::AddRemove };
     let fit = DpVi::new(Amortised::new(model, encoder), AutoNormal::new())

@@ -10,7 +10,6 @@ mod common;
 mod convergence;
 mod defaults;
 mod exact_noise;
-mod examples;
 mod fits;
 mod gradients;
 mod guides;
