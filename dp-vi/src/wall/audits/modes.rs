@@ -266,7 +266,7 @@ fn a_released_curvature_costs_what_is_claimed() {
 
 /// The exponential mechanism by its outcomes: three candidates, one canary that only one of them fits.
 ///
-/// n = 20,000 each; the logarithm of a share p has standard error √((1−p)/(pn)); six comparisons at α = 2e-7
+/// n = 10,000 each; the logarithm of a share p has standard error √((1−p)/(pn)); six comparisons at α = 2e-7
 /// each.
 #[test]
 fn a_private_start_costs_what_is_claimed() {
@@ -278,7 +278,7 @@ fn a_private_start_costs_what_is_claimed() {
         [0.0, 3.0, 50.0].map(|m| BTreeMap::from([("m".to_owned(), ndarray::arr0(m).into_dyn())]));
     let start = PrivateStart { candidates: candidates.to_vec(), range: (-10.0, -1.0), share: 0.5 };
     let epsilon = 0.8;
-    let n = 20_000_u64;
+    let n = 10_000_u64;
     let shares = |values: Vec<f64>, relation: Relation, seed: u64| {
         let records = Sensitive::new(Records::from_columns([("v", values)]).unwrap());
         let mut counts = BTreeMap::new();

@@ -314,16 +314,16 @@ fn draws_have_the_centre_as_their_mean() {
     assert!((mean - centre).amax() < 0.06 * s);
 }
 
-/// Coverage of 90 % intervals over 150 problems of a law that the release's own does not know: few strong
-/// directions, many weak ones, one that hardly any record has. The mean of 150 × 12 coverages has a
-/// standard error of at most √(0.09/150) = 0.025 even if those of a problem were all alike; 5 of them
-/// below .9 are .775. For comparison: eigenvalues raised to the noise's edge cover less than half.
+/// Coverage of 90 % intervals over 80 problems of a law that the release's own does not know: few strong
+/// directions, many weak ones, one that hardly any record has. The mean of 80 × 12 coverages has a
+/// standard error of at most √(0.09/80) = 0.0335 even if those of a problem were all alike; 5.2 of them
+/// below .9 are .726. For comparison: eigenvalues raised to the noise's edge cover less than half.
 #[test]
 fn intervals_cover_where_the_noise_hides_most_directions() {
     let (n, s, noise) = (12, 8.0, 6.0);
     let mut normals = Normals::new(5);
     let (mut covered, mut raised, mut rare) = (0, 0, 0);
-    for _ in 0..150 {
+    for _ in 0..80 {
         let turned = normals.symmetric(n, 1.0);
         let vectors = eigen(turned).unwrap().eigenvectors;
         let values = DVector::from_fn(n, |k, _| 500.0 * 0.45_f64.powi(k as i32));
@@ -352,9 +352,9 @@ fn intervals_cover_where_the_noise_hides_most_directions() {
         raised += (0..n).filter(|&k| inside(&old, k)).count();
     }
     let share = |count: usize, of: usize| count as f64 / of as f64;
-    assert!(share(covered, 150 * n) > 0.775, "{}", share(covered, 150 * n));
-    assert!(share(raised, 150 * n) < 0.5, "{}", share(raised, 150 * n));
-    assert!(share(rare, 150) > 0.775, "{}", share(rare, 150));
+    assert!(share(covered, 80 * n) > 0.726, "{}", share(covered, 80 * n));
+    assert!(share(raised, 80 * n) < 0.5, "{}", share(raised, 80 * n));
+    assert!(share(rare, 80) > 0.726, "{}", share(rare, 80));
 }
 
 #[test]
