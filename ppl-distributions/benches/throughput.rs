@@ -262,8 +262,8 @@ fn draws(criterion: &mut Criterion) {
     }
 }
 
-/// Nanoseconds an outcome: the best of as many runs as fit into a tenth of a second, or of 30 at least. Each is so short
-/// that on a busy machine some are not interrupted.
+/// Nanoseconds an outcome: the best of as many runs as fit into a tenth of a second, or of 30 at least. Each is so
+/// short that on a busy machine some are not interrupted.
 fn best(mut run: impl FnMut()) -> f64 {
     let (begun, mut least, mut runs) = (Instant::now(), f64::INFINITY, 0);
     while runs < 30 || (begun.elapsed().as_secs_f64() < 0.1 && runs < 2000) {

@@ -1,5 +1,5 @@
-//! Random parameters and outcomes of laws, and what this crate says of them, a line each: law, parameters, outcome, its log
-//! density, distribution function and survival function, a probability and its quantile.
+//! Random parameters and outcomes of laws, and what this crate says of them, a line each: law, parameters, outcome, its
+//! log density, distribution function and survival function, a probability and its quantile.
 //!
 //! `peers/differential.py` compares them with SciPy and mpmath. Usage: `random_cases CASES [SEED]`.
 #![allow(clippy::print_stdout, reason = "a program for the terminal")]

@@ -151,10 +151,8 @@ pub mod prelude;
 mod scalar;
 mod shared;
 mod statements;
-#[cfg(any(test, feature = "proptest"))]
+#[cfg(feature = "proptest")]
 pub mod strategies;
-#[cfg(test)]
-mod tests;
 
 pub use combinators::{
     Affine, Bijection, ByQuantile, Censored, Combine, Delta, Direction, Exp, Hurdle, ImproperUniform,

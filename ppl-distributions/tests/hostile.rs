@@ -2,8 +2,8 @@
 //! (`golden/hostile.py`), in `f64` and `f32`, with parameters that are known while tracing, shared, or per
 //! record. A distribution takes part with one line of [`LAWS`] and one of the script.
 //!
-//! What is measured is an error in units of rounding, as `ACCURACY.md` says. The worst ones are the tables of `ACCURACY.md`, which this
-//! test holds to what it measures, and writes anew:
+//! What is measured is an error in units of rounding, as `ACCURACY.md` says. The worst ones are the tables of
+//! `ACCURACY.md`, which this test holds to what it measures, and writes anew:
 //!
 //! ```text
 //! UPDATE_ACCURACY=1 cargo test -p ppl-distributions --test integration hostile

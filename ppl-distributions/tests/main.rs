@@ -5,6 +5,7 @@
 mod arrays;
 mod conjugate;
 mod discrete;
+mod families;
 mod far_draws;
 mod hostile;
 mod laws;
@@ -17,3 +18,4 @@ mod right_everywhere;
 mod scalar;
 mod sequences;
 mod tails;
+mod univariate;

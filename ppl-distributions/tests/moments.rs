@@ -135,7 +135,8 @@ fn moments_of_laws_of_matrices() {
     for (got, truth) in run(&graph, &outputs, &[]).iter().zip(truth) {
         assert!((got[0] - truth.unwrap()).abs() < 1e-13 * truth.unwrap().abs(), "{got:?}, not {truth:?}");
     }
-    // Minus the mean of the log density, in closed form from other laws: a Wishart matrix of two rows from Bartlett's factor.
+    // Minus the mean of the log density, in closed form from other laws: a Wishart matrix of two rows from Bartlett's
+    // factor.
     let factor = &[[1.5, 0.0], [0.5, 0.75]];
     let graph = Graph::new();
     let (twice, identity) = (Wishart::from_cholesky(df, factor), Wishart::new(df, &[[1.0, 0.0], [0.0, 1.0]]));

@@ -433,8 +433,8 @@ fn outside_the_support_no_array_is_possible() {
     }
 }
 
-/// The parameters of these are vectors, their outcomes numbers: a truncated one is one law, not as many as its parameters
-/// have elements.
+/// The parameters of these are vectors, their outcomes numbers: a truncated one is one law, not as many as its
+/// parameters have elements.
 #[test]
 fn truncation_of_laws_with_vectors_of_parameters_has_the_batch_of_the_law() {
     let dice = || Truncated::new(Categorical::from_probs(&[0.1, 0.2, 0.3, 0.4]), 1.0, 2.0);

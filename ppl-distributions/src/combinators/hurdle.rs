@@ -79,7 +79,8 @@ impl<'g, D: Distribution<'g>> Hurdle<'g, D> {
             Some(log) => {
                 let moved = log.exp() - log.expm1() * probability;
                 let below = self.base.quantile(moved)?;
-                // From above where zeros are most of the base, or the number is large: 1 − p₀ and 1 − u keep their digits.
+                // From above where zeros are most of the base, or the number is large: 1 − p₀ and 1 − u keep their
+                // digits.
                 let upper = (log.greater(-LN_2) + probability.greater(0.5)).greater(0.0);
                 let rest = (-log.expm1()).log() + (-upper.select(probability, 0.5)).log1p();
                 Some(upper.select(self.base.quantile_of_log_sf(rest)?, below).max(1.0))

@@ -20,13 +20,13 @@ use ppl_core::{Constraint, Distribution, Error, Graph, Noise, Parameter, Result,
 /// The base needs a [`cdf`](Distribution::cdf), and a [`quantile`](Distribution::quantile) to be drawn from;
 /// log densities of a base without one are NaN, and draws an error. Probabilities are differences in the tail
 /// in which the interval lies, by logarithms of the base's distribution function or of its survival function
-/// ([`log_sf`](Distribution::log_sf)): intervals far out keep their digits where the base has those. Draws are quantiles
-/// of such a logarithm ([`quantile_of_log_sf`](Distribution::quantile_of_log_sf)), so an interval may be less probable
-/// than the least number (e⁻⁷⁴⁵ in `f64`, e⁻¹⁰³ in `f32`). Two kinds of bases cannot be followed there so far: of one
-/// whose `log_cdf` and `log_sf` end there as well ([`VonMises`](crate::VonMises)) log densities are NaN or ∞; of one
-/// that has only quantiles of probabilities (numbered categories) draws lie at an end, in an upper tail already where 1
-/// less the probability rounds to 1. [`TruncatedNormal`](crate::TruncatedNormal) keeps its digits in intervals however
-/// narrow and far out.
+/// ([`log_sf`](Distribution::log_sf)): intervals far out keep their digits where the base has those. Draws are
+/// quantiles of such a logarithm ([`quantile_of_log_sf`](Distribution::quantile_of_log_sf)), so an interval may be less
+/// probable than the least number (e⁻⁷⁴⁵ in `f64`, e⁻¹⁰³ in `f32`). Two kinds of bases cannot be followed there so far:
+/// of one whose `log_cdf` and `log_sf` end there as well ([`VonMises`](crate::VonMises)) log densities are NaN or ∞; of
+/// one that has only quantiles of probabilities (numbered categories) draws lie at an end, in an upper tail already
+/// where 1 less the probability rounds to 1. [`TruncatedNormal`](crate::TruncatedNormal) keeps its digits in intervals
+/// however narrow and far out.
 ///
 /// Either end may be an infinite number. Ends that are numbers are cut to the base's support; an interval
 /// that leaves nothing of it is an error. If the ends are numbers the support is the set between them;
@@ -92,8 +92,8 @@ impl<'g, D: Distribution<'g>> Truncated<'g, D> {
         self.base.support().is_discrete()
     }
 
-    /// The ends inside the base's support, which are integers where its outcomes are: of arrays of numbers where there is
-    /// a graph for them.
+    /// The ends inside the base's support, which are integers where its outcomes are: of arrays of numbers where there
+    /// is a graph for them.
     #[track_caller]
     fn bounds(&self, graph: Option<&'g Graph>) -> Bounds<'g> {
         let Bounds { low, high } = self.bounds;

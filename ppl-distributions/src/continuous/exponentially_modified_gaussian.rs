@@ -25,7 +25,8 @@ fn lower_tail<'g>(z: Var<'g>, product: Var<'g>) -> Var<'g> {
 }
 
 /// The logarithm of the probability below `z ≥ 0` where `rate · scale` is less than 1. It is
-/// `ln Φ(z) + ln(1 − e^(c²/2 − cz) Φ(z − c)/Φ(z))` with `c = rate · scale`, and the quotient 1 less the probability between
+/// `ln Φ(z) + ln(1 − e^(c²/2 − cz) Φ(z − c)/Φ(z))` with `c = rate · scale`, and the quotient 1 less the probability
+/// between
 /// `z − c` and `z` in units of `Φ(z)`, which keeps its digits however small `c` is.
 #[track_caller]
 fn below_slow<'g>(z: Var<'g>, product: Var<'g>) -> Var<'g> {
@@ -41,7 +42,8 @@ fn below_slow<'g>(z: Var<'g>, product: Var<'g>) -> Var<'g> {
     log_below + log_of_rest(log_quotient)
 }
 
-/// What is made of the logarithm of the probability below `z`, and `near` where the difference that it is has its digits.
+/// What is made of the logarithm of the probability below `z`, and `near` where the difference that it is has its
+/// digits.
 #[track_caller]
 fn by_place<'g>(z: Var<'g>, product: Var<'g>, near: Var<'g>, made: impl Fn(Var<'g>) -> Var<'g>) -> Var<'g> {
     let left = z.less(0.0);

@@ -51,7 +51,8 @@ fn halves(log: Var<'_>) -> (Var<'_>, Halves<'_>) {
         sinh_over: series(|n, factorial| 1.0 / (factorial * (n + 1.0))),
         rest: series(|n, factorial| n / (factorial * (n + 1.0))),
         third: series(|n, factorial| {
-            // Of (2t)ⁿ, from `1 + ⅔ (cosh 2t − 1) − 3 sinh 2t/2t + 4 (cosh 2t − 1)/(2t)²`; below the fourth power they cancel.
+            // Of (2t)ⁿ, from `1 + ⅔ (cosh 2t − 1) − 3 sinh 2t/2t + 4 (cosh 2t − 1)/(2t)²`; below the fourth power they
+            // cancel.
             let coefficient = 2.0 / 3.0 - 3.0 / (n + 1.0) + 4.0 / ((n + 1.0) * (n + 2.0));
             if n < 4.0 { 0.0 } else { 2.0_f64.powf(n) * coefficient / factorial }
         }),

@@ -15,8 +15,6 @@
 mod finite;
 mod normal;
 mod positive;
-#[cfg(test)]
-mod tests;
 mod wishart;
 
 pub(crate) use finite::{BernoulliFamily, CategoricalFamily, DirichletFamily};

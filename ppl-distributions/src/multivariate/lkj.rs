@@ -11,11 +11,11 @@ use ppl_core::{Constraint, Distribution, Graph, Noise, Parameter, Result, Shape,
 /// ln p(R) = (η − 1) ln det R − Σ_i [½ i ln π + ln Γ(b_i) − ln Γ(b_i + ½ i)]        b_i = η + ½ (D − 1 − i),   i = 1 … D − 1
 /// ```
 ///
-/// It is a density of the elements below the diagonal. With `η = concentration = 1` all correlation matrices are equally
-/// likely. Draws are pulled towards the identity by `8 D` units of the last place, so that one whose least
-/// eigenvalue is lost in rounding still has a factor. Each correlation has mean 0 and variance `1/(2η + D − 1)`. A model that needs the matrix only to make
-/// correlated variables takes [`LKJCholesky`], the law of its factor: that keeps digits where the matrix is
-/// nearly singular and spares a factorisation.
+/// It is a density of the elements below the diagonal. With `η = concentration = 1` all correlation matrices are
+/// equally likely. Draws are pulled towards the identity by `8 D` units of the last place, so that one whose least
+/// eigenvalue is lost in rounding still has a factor. Each correlation has mean 0 and variance `1/(2η + D − 1)`. A
+/// model that needs the matrix only to make correlated variables takes [`LKJCholesky`], the law of its factor: that
+/// keeps digits where the matrix is nearly singular and spares a factorisation.
 ///
 /// ```
 /// use ppl_core::{Distribution, ExecutionPlan, Graph, Program};

@@ -69,7 +69,8 @@ impl<'g> Spread<'g> {
         0.5 * d * LN_2 * self.df.on(graph) + sum_last(self.halves(graph).lgamma(), 1) + constant
     }
 
-    /// `½ ν d + ln Γ_d(½ ν) − ½ (ν + turns) Σ_i ψ(½ (ν − i))`: of the entropies what depends on degrees of freedom only.
+    /// `½ ν d + ln Γ_d(½ ν) − ½ (ν + turns) Σ_i ψ(½ (ν − i))`: of the entropies what depends on degrees of freedom
+    /// only.
     #[track_caller]
     fn entropy_of_df(&self, graph: &'g Graph, turns: f64) -> Var<'g> {
         let (df, d) = (self.df.on(graph), self.dimension() as f64);

@@ -17,8 +17,8 @@ use std::rc::Rc;
 /// ```
 ///
 /// It is a density in the plane of vectors that sum to 0, with respect to its volumes: that of `n` independent normal
-/// variables given that they sum to 0. No level is singled out. The law is an image of `n − 1` standard normal variables
-/// ([`Constraint::ZeroSum`], an isometry), which `handlers::reparam` uses.
+/// variables given that they sum to 0. No level is singled out. The law is an image of `n − 1` standard normal
+/// variables ([`Constraint::ZeroSum`], an isometry), which `handlers::reparam` uses.
 ///
 /// ```
 /// use ppl_core::prelude::*;

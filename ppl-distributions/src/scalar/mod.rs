@@ -10,8 +10,8 @@ use ppl_core::model::draw_at_once;
 use ppl_core::op::compute;
 use ppl_core::{Distribution, Value, Var};
 
-/// What a law can be asked about: a number (an integer, too), for which the answer is a number; or a slice of numbers, for
-/// which it is a vector.
+/// What a law can be asked about: a number (an integer, too), for which the answer is a number; or a slice of numbers,
+/// for which it is a vector.
 pub trait Numbers {
     /// A number for each number.
     type Answer;
@@ -146,7 +146,8 @@ fn summary<'g>(law: &impl Distribution<'g>) -> Summary {
     }
 }
 
-/// Whether all parameters are numbers or arrays of numbers, and lie where they must: other laws give NaN for every question.
+/// Whether all parameters are numbers or arrays of numbers, and lie where they must: other laws give NaN for every
+/// question.
 #[inline]
 fn sound<'g>(law: &impl Distribution<'g>) -> bool {
     law.parameters().iter().all(|parameter| match parameter.value {

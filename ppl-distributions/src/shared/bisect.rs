@@ -88,8 +88,9 @@ fn kept_between<'g>(below: Var<'g>, moved: Var<'g>, found: Var<'g>) -> Var<'g> {
     kept + (moved - moved.stop_gradient())
 }
 
-/// An interval halved until nothing is left of it: its ends, where it began and what was looked for in the shape of all,
-/// and whether it had ends that are numbers. `reached` says of an outcome whether what is looked for lies no higher.
+/// An interval halved until nothing is left of it: its ends, where it began and what was looked for in the shape of
+/// all, and whether it had ends that are numbers. `reached` says of an outcome whether what is looked for lies no
+/// higher.
 #[allow(clippy::type_complexity, reason = "both callers take it apart at once")]
 fn halved<'g>(
     target: Var<'g>,

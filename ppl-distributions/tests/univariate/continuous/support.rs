@@ -1,8 +1,8 @@
 //! Draws lie in the support, whatever parameters and noise are.
 
 use super::*;
-use crate::strategies;
 use ppl_core::{Noise, NoiseKind, Shape};
+use ppl_distributions::strategies;
 use proptest::prelude::*;
 
 /// Noise from the edges of what may be drawn and from the middle.

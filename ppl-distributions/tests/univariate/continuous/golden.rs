@@ -15,7 +15,7 @@ struct Row {
 }
 
 pub(super) fn lines() -> impl Iterator<Item = Vec<&'static str>> {
-    let text = include_str!("../../../tests/golden/univariate.csv");
+    let text = include_str!("../../golden/univariate.csv");
     text.lines().filter(|line| !line.starts_with('#')).map(|line| line.split(',').collect())
 }
 

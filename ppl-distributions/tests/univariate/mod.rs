@@ -2,11 +2,11 @@
 
 mod continuous;
 
-use crate::{Bernoulli, HalfNormal, Normal, strategies};
 use ndarray::ArrayD;
 use ppl_core::{
     Constraint, Distribution, ExecutionPlan, Graph, Noise, NoiseKind, Program, Shape, Value, Var, gradient,
 };
+use ppl_distributions::{Bernoulli, HalfNormal, Normal, strategies};
 use proptest::prelude::*;
 
 /// One distribution with numbers for parameters, built on any graph.
@@ -72,7 +72,7 @@ impl<'g, D: Distribution<'g>> Distribution2<'g> for D {
 #[test]
 fn log_densities_agree_with_forty_digits() {
     let mut rows = 0;
-    for line in include_str!("../tests/golden/log_prob.csv").lines().filter(|line| !line.starts_with('#')) {
+    for line in include_str!("../golden/log_prob.csv").lines().filter(|line| !line.starts_with('#')) {
         let fields: Vec<&str> = line.split(',').collect();
         let number = |i: usize| fields[i].parse::<f64>().unwrap();
         let case = match fields[0] {

@@ -1,11 +1,11 @@
 //! Families against the distributions' own log densities and moments.
 
-use crate::{
-    Bernoulli, Beta, Categorical, Dirichlet, Gamma, MultivariateNormal, Normal, Poisson, WishartFamily,
-};
 use ndarray::{ArrayD, arr0, arr1, arr2};
 use ppl_core::model::ExponentialFamily;
 use ppl_core::{Distribution, ExecutionPlan, Graph, Program, Var, gradient};
+use ppl_distributions::{
+    Bernoulli, Beta, Categorical, Dirichlet, Gamma, MultivariateNormal, Normal, Poisson, WishartFamily,
+};
 
 fn values(graph: &Graph, outputs: &[Var<'_>]) -> Vec<Vec<f64>> {
     let mut plan = ExecutionPlan::<f64>::new(&Program::new(graph, outputs).unwrap());
@@ -131,6 +131,6 @@ fn means_are_the_gradient_of_the_log_partition_function() {
 
 #[test]
 fn what_is_no_exponential_family_says_so() {
-    assert!(crate::StudentT::new(3.0, 0.0, 1.0).family().is_none());
-    assert!(crate::Laplace::new(0.0, 1.0).family().is_none());
+    assert!(ppl_distributions::StudentT::new(3.0, 0.0, 1.0).family().is_none());
+    assert!(ppl_distributions::Laplace::new(0.0, 1.0).family().is_none());
 }

@@ -10,8 +10,8 @@ mod pathwise;
 mod single;
 mod support;
 
-use crate::*;
 use ppl_core::{Distribution, ExecutionPlan, Graph, Program, Scalar, Value, Var};
+use ppl_distributions::*;
 
 type Build = for<'g> fn(&[Value<'g>]) -> Box<dyn Distribution<'g> + 'g>;
 
