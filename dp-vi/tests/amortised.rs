@@ -65,9 +65,9 @@ fn a_linear_encoder_finds_the_principal_component() {
     assert!((found("scale")[[]] - scale).abs() < 0.02 * scale, "{} {scale}", found("scale")[[]]);
 }
 
-/// Where records say nothing of z, the bound is minus the divergence from the prior. In closed form its gradient has no noise,
-/// so that steps arrive at the prior exactly; at draws it has, and they do not. With the likelihood of the test above both have
-/// the same maximum.
+/// Where records say nothing of z, the bound is minus the divergence from the prior. In closed form its gradient has no
+/// noise, so that steps arrive at the prior exactly; at draws it has, and they do not. With the likelihood of the test
+/// above both have the same maximum.
 #[test]
 fn a_divergence_in_closed_form_has_no_noise_and_the_same_maximum() {
     let prior = |ctx: &mut Ctx<'_>| {

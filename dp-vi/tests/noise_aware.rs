@@ -41,8 +41,8 @@ fn covered<'f>(posteriors: impl Iterator<Item = &'f Posterior>) -> [f64; 2] {
     counts.map(|count| count / SETS as f64)
 }
 
-/// n = 150 data sets; a share has standard error √(0.09/150) = 0.0245, and 5.2 of them are 0.13: four
-/// comparisons at α = 2e-7. The other way round, one of the guide's shares lies so far below.
+/// n = 150 data sets: of a share of 0.9 at most 114 hold the truth with probability 6e-7, and all with 1.4e-7. One of
+/// the guide's shares lies below.
 #[test]
 fn intervals_hold_the_truth_as_often_as_they_say() {
     for (rate, steps) in [(1.0, 200), (0.2, 500)] {
@@ -50,11 +50,11 @@ fn intervals_hold_the_truth_as_often_as_they_say() {
         let (corrected, guide) =
             (covered(fits.iter().map(Fit::posterior)), covered(fits.iter().map(Fit::uncorrected)));
         for j in 0..2 {
-            assert!((corrected[j] - 0.9).abs() < 0.13, "rate {rate}: {corrected:?}");
+            assert!(corrected[j] > 0.76 && corrected[j] < 1.0, "rate {rate}: {corrected:?}");
         }
         // Where a prior says most about a weight, the guide's interval may hold it nearly as often.
         assert!(
-            guide.iter().any(|share| *share < 0.77),
+            guide.iter().any(|share| *share < 0.76),
             "rate {rate}: the guide alone covers {guide:?}, so this test shows nothing"
         );
     }
@@ -124,13 +124,13 @@ fn noise_limited_steps_count_the_records_and_keep_the_budget() {
     assert_eq!(noise_limited(1).fit(&records).unwrap().noise_aware(), fit.noise_aware());
 }
 
-/// n = 150 data sets; a share has standard error √(0.09/150) = 0.0245, and 5.2 of them are 0.13. Intervals
+/// n = 150 data sets: of a share of 0.9 at most 114 hold the truth with probability 6e-7. Intervals
 /// may cover more, where the curvature is uncertain.
 #[test]
 fn noise_limited_steps_lead_to_intervals_that_hold_the_truth() {
     let fits: Vec<Fit> = (0..SETS).map(|set| noise_limited(set).fit(&people(set)).unwrap()).collect();
     let covered = covered(fits.iter().map(Fit::posterior));
-    assert!(covered.iter().all(|share| *share > 0.77), "{covered:?}");
+    assert!(covered.iter().all(|share| *share > 0.76), "{covered:?}");
 }
 
 #[test]
@@ -222,8 +222,8 @@ fn counts(ctx: &mut Ctx<'_>) -> ppl_core::Result<()> {
 /// With the second moments of scores in the place of the curvature, intervals of another likelihood hold the truth as
 /// often as they say, and a point alone says nothing.
 ///
-/// n = 80 data sets with a share of 0.9: its standard error is 0.0335, and 5.2 of them are 0.174. More is on the careful
-/// side: scores are clipped, and the curvature is unknown where the noise hides it.
+/// n = 80 data sets: of a share of 0.9 at most 56 hold the truth with probability 6e-7. More is on the
+/// careful side: scores are clipped, and the curvature is unknown where the noise hides it.
 #[test]
 fn scores_make_a_posterior_of_any_likelihood() {
     let truth = [0.5, 0.8, -0.6];
@@ -267,7 +267,7 @@ fn scores_make_a_posterior_of_any_likelihood() {
         }
         assert!(fit.uncorrected().sd("w").unwrap().iter().all(|sd| *sd == 0.0));
     }
-    assert!(covered.iter().all(|share| *share > 0.726), "{covered:?}");
+    assert!(covered.iter().all(|share| *share > 0.7), "{covered:?}");
     // Those of the prior are 6.6 wide.
     assert!(widths < 1.0, "{widths}");
 }
@@ -313,8 +313,8 @@ fn of_known_scale(
     (fit, x, y)
 }
 
-/// With a norm of the curvature, a likelihood of unbounded slope has its own: `XᵀX/σ²`. At a large budget the posterior is
-/// the exact one, but for what gradients and features are cut.
+/// With a norm of the curvature, a likelihood of unbounded slope has its own: `XᵀX/σ²`. At a large budget the posterior
+/// is the exact one, but for what gradients and features are cut.
 #[test]
 fn the_curvature_of_a_normal_is_that_of_its_features() {
     let (fit, x, y) = of_known_scale(linear(0, [0.3, -0.7, 0.4]), 25.0, 1);
@@ -350,8 +350,8 @@ fn the_curvature_of_a_normal_is_that_of_its_features() {
     assert!(fit.privacy().last_clip_norm.is_none());
 }
 
-/// Intervals of such a fit hold the truth as often as they say. n = 120 data sets with a share of 0.9: its standard error
-/// is 0.0274, and 4.8 of them are 0.13.
+/// Intervals of such a fit hold the truth as often as they say. n = 120 data sets with a share of 0.9: its standard
+/// error is 0.0274, and 4.8 of them are 0.13.
 #[test]
 fn a_normal_of_known_scale_covers() {
     let truth = [0.3, -0.7, 0.4];

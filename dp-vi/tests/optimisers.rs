@@ -305,9 +305,10 @@ fn slope(ctx: &mut Ctx) -> ppl_core::Result<()> {
     ctx.each_record(|ctx, record| ctx.observe("y", Normal::new(record.get("x")? * w, 1.0), record.get("y")?))
 }
 
-/// Noise moves the slope, which makes gradients of long records longer, which the clip norm follows, and with it the noise: without
-/// a bound the norm is 4e4 and more after 300 steps, and the slope -60 or 85 where .1 is right (a simulation of the same sums apart
-/// from this crate, three seeds). Steps of Adam are as long whatever the norm is, and it is left alone.
+/// Noise moves the slope, which makes gradients of long records longer, which the clip norm follows, and with it the
+/// noise: without a bound the norm is 4e4 and more after 300 steps, and the slope -60 or 85 where .1 is right (a
+/// simulation of the same sums apart from this crate, three seeds). Steps of Adam are as long whatever the norm is, and
+/// it is left alone.
 #[test]
 fn a_clip_norm_does_not_run_away_with_plain_ascent() {
     let x: Vec<f64> = (0..5000).map(|k| if k % 10 == 0 { 40.0 } else { 1.0 }).collect();

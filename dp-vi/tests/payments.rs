@@ -400,8 +400,8 @@ fn balls_in_bins_for_a_batch_size_are_refused_where_the_number_of_records_is_pro
     assert_eq!(Purse::ledger(&ledger).events().iter().map(|(_, count)| count).sum::<u64>(), 2);
 }
 
-/// A fit that needs something beforehand is refused before that is paid for: for all of it together, for other relations and
-/// for records that do not fit. What it is not refused for can be paid.
+/// A fit that needs something beforehand is refused before that is paid for: for all of it together, for other
+/// relations and for records that do not fit. What it is not refused for can be paid.
 #[test]
 fn what_a_fit_would_be_refused_for_shows_before_anything_is_paid() {
     let data = people(60);

@@ -53,14 +53,13 @@ fn run(epsilon: f64) -> Run {
         .correction(Correction::Probes)
 }
 
-/// n = 40 data sets of 1,500 records; a share of .9 has standard error √(0.09/40) = 0.047, and 5.2 of them
-/// are 0.25.
+/// n = 60 data sets of 1,500 records: of a share of .9 at most 40 hold the truth with probability 8e-7.
 ///
 /// The guide's own intervals hold the truth less often, because the noise is as large as the posterior. The
 /// clip norm moves `sigma`, by which no interval knows, so of its share only that is asked.
 #[test]
 fn intervals_hold_the_truth_where_the_guides_do_not() {
-    const SETS: u64 = 40;
+    const SETS: u64 = 60;
     let (mut held, mut guide) = ([0.0; 3], [0.0; 3]);
     for set in 0..SETS {
         let fit = run(1.0).seed(Seed::for_tests(set)).fit(&people(set, 1_500)).unwrap();
@@ -75,7 +74,7 @@ fn intervals_hold_the_truth_where_the_guides_do_not() {
     }
     let share = |held: [f64; 3]| held.map(|held| held / SETS as f64);
     let (held, guide) = (share(held), share(guide));
-    assert!(held[..2].iter().all(|share| *share > 0.65), "held {held:?}");
+    assert!(held[..2].iter().all(|share| *share > 0.67), "held {held:?}");
     assert!(guide.iter().zip(held).all(|(guide, held)| *guide < held), "guide {guide:?}, held {held:?}");
 }
 

@@ -26,8 +26,8 @@ fn of_means(stated: f64) -> Rehearsal {
     .unwrap()
 }
 
-/// Of exact posteriors intervals hold draws of the prior .9 of the time, in 400 runs of two independent values to within
-/// .0106 · 4.9 at α = 1e-6; of posteriors of half the deviation 2Φ(1.645/2) − 1 = .589, to within .0174 · 4.9.
+/// Of exact posteriors intervals hold draws of the prior .9 of the time, in 400 runs of two independent values to
+/// within .0106 · 4.9 at α = 1e-6; of posteriors of half the deviation 2Φ(1.645/2) − 1 = .589, to within .0174 · 4.9.
 #[test]
 fn intervals_are_counted_as_they_hold_the_truth() {
     let right = of_means(1.0);
@@ -43,7 +43,8 @@ fn intervals_are_counted_as_they_hold_the_truth() {
     assert!(short.to_string().contains(&all), "{short}");
 }
 
-/// Values without an interval are left out: parameters, and those whose truth is not known. Points have one without length.
+/// Values without an interval are left out: parameters, and those whose truth is not known. Points have one without
+/// length.
 #[test]
 fn only_intervals_are_counted() {
     let model = |ctx: &mut Ctx<'_>| {

@@ -105,8 +105,8 @@ fn what_is_not_private_says_so_first() {
     assert!(report.epsilon.is_none() && report.advantage.is_none());
 }
 
-/// What intervals hold is said for each kind of fit, and where a correction that was planned is not there. With fixed seeds:
-/// now and then a run of forty records has not arrived, and says so (none of 400 seeds, but one fresh seed).
+/// What intervals hold is said for each kind of fit, and where a correction that was planned is not there. With fixed
+/// seeds: now and then a run of forty records has not arrived, and says so (none of 400 seeds, but one fresh seed).
 #[test]
 fn what_intervals_hold_of_the_noise_is_said() {
     let outcome = |ctx: &mut Ctx| {

@@ -26,10 +26,10 @@ fn run(epsilon: f64, correction: Correction) -> Run {
         .correction(correction)
 }
 
-/// n = 60 data sets; a share has standard error √(0.09/60) = 0.0387, and 5.2 of them are 0.2.
+/// n = 80 data sets: of a share of 0.9 at most 56 hold the truth with probability 6e-7.
 #[test]
 fn intervals_hold_the_truth_as_often_as_they_say() {
-    const SETS: usize = 60;
+    const SETS: usize = 80;
     let (mut covered, mut corrected) = ([0.0; 2], 0.0);
     for set in 0..SETS {
         let fit = run(2.0, Correction::TraceRegression)
@@ -44,8 +44,8 @@ fn intervals_hold_the_truth_as_often_as_they_say() {
         (0..2).for_each(|j| covered[j] += f64::from(u8::from(low[j] <= TRUTH[j] && TRUTH[j] <= high[j])));
     }
     let shares = covered.map(|covered| covered / corrected);
-    assert!(corrected > 54.0, "corrected {corrected} of {SETS}, covered {shares:?}");
-    assert!(shares.iter().all(|share| *share > 0.9 - 0.2), "covered {shares:?} of {corrected}");
+    assert!(corrected > 72.0, "corrected {corrected} of {SETS}, covered {shares:?}");
+    assert!(shares.iter().all(|share| *share > 0.7), "covered {shares:?} of {corrected}");
 }
 
 #[test]

@@ -319,8 +319,8 @@ impl<'a, E> Question<'a, E> {
             }
             before = Some((point, is_default));
             let crossing = slope.map(|slope| point.at - point.excess / slope);
-            // Bounds that no attack attains may be wider in a rough interval than in the default one, whatever was asked
-            // for: near the budget all looks are of one kind.
+            // Bounds that no attack attains may be wider in a rough interval than in the default one, whatever was
+            // asked for: near the budget all looks are of one kind.
             is_exact |= is_default && !look.attained;
             let mut is_near = false;
             if look.promise.upper <= self.budget.epsilon {
@@ -493,7 +493,7 @@ mod tests {
     fn looks_that_follow_others_hold_what_is_promised() {
         for relation in [Relation::ReplaceOne, Relation::AddRemove] {
             let mut shelves = Shelves::default();
-            for (noise_multiplier, steps) in [(2.0, 10), (2.0, 30_000), (1.0, 1_000)] {
+            for (noise_multiplier, steps) in [(2.0, 10), (2.0, 30_000), (2.0, 20_000), (1.0, 1_000)] {
                 let sampling = Sampling::WithReplacement { batch: 10, records: 10_000 };
                 let step = Event::new(Mechanism::Gaussian { noise_multiplier }, sampling).expect("valid");
                 let alone = Accountant::new(relation).compose(step, steps);

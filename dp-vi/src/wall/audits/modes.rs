@@ -266,8 +266,8 @@ fn a_released_curvature_costs_what_is_claimed() {
 
 /// The exponential mechanism by its outcomes: three candidates, one canary that only one of them fits.
 ///
-/// n = 10,000 each; the logarithm of a share p has standard error √((1−p)/(pn)); six comparisons at α = 2e-7
-/// each.
+/// n = 10,000 each; the logarithm of a share p has standard error √((1−p)/(pn)); nine comparisons at α = 2e-7
+/// each. An ε that is 30 % too large is noticed.
 #[test]
 fn a_private_start_costs_what_is_claimed() {
     fn model(ctx: &mut Ctx) -> ppl_core::Result<()> {
@@ -279,7 +279,7 @@ fn a_private_start_costs_what_is_claimed() {
     let start = PrivateStart { candidates: candidates.to_vec(), range: (-10.0, -1.0), share: 0.5 };
     let epsilon = 0.8;
     let n = 10_000_u64;
-    let shares = |values: Vec<f64>, relation: Relation, seed: u64| {
+    let shares = |epsilon: f64, values: Vec<f64>, relation: Relation, seed: u64| {
         let records = Sensitive::new(Records::from_columns([("v", values)]).unwrap());
         let mut counts = BTreeMap::new();
         for k in 0..n {
@@ -300,8 +300,8 @@ fn a_private_start_costs_what_is_claimed() {
         })
     };
     // A record at 50 adds 1 to one utility and 0 to the others.
-    let with = shares(vec![1.0, 50.0], Relation::AddRemove, 1);
-    let without = shares(vec![1.0], Relation::AddRemove, 2);
+    let with = shares(epsilon, vec![1.0, 50.0], Relation::AddRemove, 1);
+    let without = shares(epsilon, vec![1.0], Relation::AddRemove, 2);
     let found = log_ratios(with, without);
     assert!(found.iter().all(|(ratio, error)| ratio.abs() - error <= epsilon), "{found:?}");
     // Exactly: e^ε grows by one factor, and the sum of the weights with it.
@@ -320,9 +320,16 @@ fn a_private_start_costs_what_is_claimed() {
     for ((ratio, error), expected) in found.iter().zip(expected) {
         assert!((ratio - expected).abs() <= *error, "{ratio} against {expected} ± {error}");
     }
+    // A choice that costs more than is claimed shows.
+    let dearer = 1.3 * epsilon;
+    let with = shares(dearer, vec![1.0, 50.0], Relation::AddRemove, 5);
+    let without = shares(dearer, vec![1.0], Relation::AddRemove, 6);
+    let found = log_ratios(with, without);
+    let differs = |((ratio, error), expected): (&(f64, f64), f64)| (ratio - expected).abs() > *error;
+    assert!(found.iter().zip(expected).any(differs), "{found:?}");
     // Replacing the record moves one utility up and another down by 1.
-    let here = shares(vec![1.0, 50.0], Relation::ReplaceOne, 3);
-    let there = shares(vec![1.0, 0.0], Relation::ReplaceOne, 4);
+    let here = shares(epsilon, vec![1.0, 50.0], Relation::ReplaceOne, 3);
+    let there = shares(epsilon, vec![1.0, 0.0], Relation::ReplaceOne, 4);
     let found = log_ratios(here, there);
     assert!(found.iter().all(|(ratio, error)| ratio.abs() - error <= epsilon), "{found:?}");
 }

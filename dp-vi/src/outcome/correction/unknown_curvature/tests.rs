@@ -316,8 +316,9 @@ fn draws_have_the_centre_as_their_mean() {
 
 /// Coverage of 90 % intervals over 80 problems of a law that the release's own does not know: few strong
 /// directions, many weak ones, one that hardly any record has. The mean of 80 × 12 coverages has a
-/// standard error of at most √(0.09/80) = 0.0335 even if those of a problem were all alike; 5.2 of them
-/// below .9 are .726. For comparison: eigenvalues raised to the noise's edge cover less than half.
+/// law no wider than that of 80 intervals even if those of a problem were all alike: of a share of .9 at most
+/// 56 of these hold the truth with probability 6e-7. For comparison: eigenvalues raised to the noise's edge
+/// cover less than half.
 #[test]
 fn intervals_cover_where_the_noise_hides_most_directions() {
     let (n, s, noise) = (12, 8.0, 6.0);
@@ -352,9 +353,9 @@ fn intervals_cover_where_the_noise_hides_most_directions() {
         raised += (0..n).filter(|&k| inside(&old, k)).count();
     }
     let share = |count: usize, of: usize| count as f64 / of as f64;
-    assert!(share(covered, 80 * n) > 0.726, "{}", share(covered, 80 * n));
+    assert!(share(covered, 80 * n) > 0.7, "{}", share(covered, 80 * n));
     assert!(share(raised, 80 * n) < 0.5, "{}", share(raised, 80 * n));
-    assert!(share(rare, 80) > 0.726, "{}", share(rare, 80));
+    assert!(share(rare, 80) > 0.7, "{}", share(rare, 80));
 }
 
 #[test]
