@@ -13,8 +13,8 @@ use crate::{Error, Result};
 /// The entries of a file of columns, with the lines that they stand on; `name` stands for the file in errors.
 pub(crate) fn entries(name: &str, bytes: &[u8]) -> Result<BTreeMap<String, (Value, u64)>> {
     let text = utf8(name, bytes)?;
-    // Where lines end, so that a file of a hundred thousand lines is not counted through for each of them. In TOML a line
-    // ends in LF or CRLF.
+    // Where lines end, so that a file of a hundred thousand lines is not counted through for each of them. In TOML a
+    // line ends in LF or CRLF.
     let ends: Vec<usize> =
         text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(place, _)| place).collect();
     let line = |offset: usize| ends.partition_point(|end| *end < offset) as u64 + 1;
@@ -51,7 +51,7 @@ pub enum Bound {
 /// ```
 ///
 /// It may be a [schema](crate::schema), too, of which a design has a use for ranges, categories and `missing =
-/// "drop"`; other policies and dates need a formula.
+/// "drop"`; columns with other policies and dates need a formula, and may stand in the file unused.
 ///
 /// # Privacy
 ///
@@ -73,7 +73,7 @@ pub enum Bound {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Bounds {
     file: Option<String>,
-    columns: BTreeMap<String, (Bound, u64)>,
+    columns: BTreeMap<String, Bound>,
     schema: Schema,
     public_categories: bool,
 }
@@ -99,7 +99,7 @@ impl Bounds {
     ///
     /// [`Error::NotUtf8`], [`Error::BoundsSyntax`] for what is not TOML, and [`Error::InvalidBound`] for an
     /// entry that is neither `[low, high]` with finite `low < high` nor a list of at least two different
-    /// texts; [`Error::Schema`] for an entry of a schema that needs a formula, or is none.
+    /// texts; [`Error::Schema`] for an entry that is none of a schema.
     pub fn parse(name: &str, bytes: &[u8]) -> Result<Self> {
         for (column, (entry, line)) in
             entries(name, bytes)?.into_iter().filter(|(_, (entry, _))| !entry.is_table())
@@ -114,7 +114,6 @@ impl Bounds {
         }
         let (schema, mut columns) = (Schema::parse(name, bytes)?, BTreeMap::new());
         for (column, entry) in &schema.columns {
-            let line = schema.line(column);
             let bound = match (&entry.kind, &entry.missing) {
                 (Kind::Range { low, high }, Missing::Refuse | Missing::Drop) => {
                     Bound::Range { low: *low, high: *high }
@@ -122,12 +121,10 @@ impl Bounds {
                 (Kind::Categories(names), Missing::Refuse | Missing::Drop) => {
                     Bound::Categories(names.clone())
                 }
-                _ => {
-                    let (file, column) = (name.to_owned(), column.clone());
-                    return Err(Error::Schema { file, line, column, reason: NEEDS_A_FORMULA.to_owned() });
-                }
+                // It is refused where it is used.
+                _ => continue,
             };
-            columns.insert(column.clone(), (bound, line));
+            columns.insert(column.clone(), bound);
         }
         Ok(Self { file: Some(name.to_owned()), columns, schema, public_categories: false })
     }
@@ -137,7 +134,7 @@ impl Bounds {
     ///
     /// # Errors
     ///
-    /// [`Error::NoRecordsLeft`].
+    /// [`Error::NoRecordsLeft`], and [`Error::Schema`] where the label or a feature needs a formula.
     pub fn complete(&self, table: Table, condition: &Condition, chosen: Option<&[String]>) -> Result<Table> {
         let chosen: Option<HashSet<&String>> = chosen.map(|chosen| chosen.iter().collect());
         let is_used = |column: &&String| {
@@ -145,6 +142,7 @@ impl Bounds {
                 || column.as_str() == condition.column()
         };
         let used: Vec<String> = table.columns().iter().filter(is_used).cloned().collect();
+        used.iter().try_for_each(|column| self.check_use(column))?;
         self.schema.complete(table, &used.iter().map(String::as_str).collect::<Vec<_>>())
     }
 
@@ -165,9 +163,22 @@ impl Bounds {
         self.public_categories
     }
 
-    /// The bound of a column, where the file has one.
+    /// The bound of a column, where the file has one that a design has a use for.
     pub fn get(&self, column: &str) -> Option<&Bound> {
-        self.columns.get(column).map(|(bound, _)| bound)
+        self.columns.get(column)
+    }
+
+    /// Checks that a design has a use for what the file says of a column, if it says anything.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Schema`] for a date, and for a policy for missing values other than `"drop"`.
+    pub(crate) fn check_use(&self, column: &str) -> Result<()> {
+        if self.columns.contains_key(column) || self.schema.get(column).is_none() {
+            return Ok(());
+        }
+        let (file, line) = (self.file.clone().unwrap_or_default(), self.schema.line(column));
+        Err(Error::Schema { file, line, column: column.to_owned(), reason: NEEDS_A_FORMULA.to_owned() })
     }
 
     /// The same as a schema.
@@ -186,19 +197,7 @@ impl Bounds {
     ///
     /// [`Error::BoundForMissingColumn`] for the first one that is not.
     pub fn check_columns(&self, table: &Table) -> Result<()> {
-        let there: HashSet<&String> = table.columns().iter().collect();
-        let stray = self.columns.iter().filter(|(column, _)| !there.contains(column));
-        // The first by line, not by name: the order in which a person reads the file.
-        match stray.min_by_key(|(_, (_, line))| *line) {
-            None => Ok(()),
-            Some((column, (_, line))) => Err(Error::BoundForMissingColumn {
-                file: self.file.clone().unwrap_or_default(),
-                line: *line,
-                column: column.clone(),
-                table: table.name().to_owned(),
-                columns: table.columns().to_vec(),
-            }),
-        }
+        self.schema.check_columns(table.name(), table.columns())
     }
 }
 
@@ -208,7 +207,7 @@ pub(crate) fn toml_key(column: &str) -> String {
     if !column.is_empty() && column.chars().all(bare) { column.to_owned() } else { format!("{column:?}") }
 }
 
-const NEEDS_A_FORMULA: &str = "columns by name use ranges, categories and missing = \"drop\"; for dates and other policies write a formula: fit 'y ~ a + b' DATA";
+const NEEDS_A_FORMULA: &str = "columns by name use ranges, categories and missing = \"drop\"; for dates and other policies write a formula (fit 'y ~ a + b' DATA), or leave the column out of --features";
 
 const EITHER: &str = "[low, high] or a list of categories like [\"yes\", \"no\"]";
 
@@ -264,6 +263,7 @@ fn categories(items: &[Value]) -> Result<Bound, &'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::design::{Design, Intercept};
 
     fn message(text: &str) -> String {
         Bounds::parse("b.toml", text.as_bytes()).unwrap_err().to_string()
@@ -311,11 +311,26 @@ mod tests {
         };
         // Records are left out for the sake of columns that are used, and by the policy alone.
         assert_eq!((kept(&["x", "y", "z"]), kept(&["y", "z"]), kept(&["no such column"])), (2, 4, 4));
-        for entry in
-            ["{ range = [0, 1], missing = 0.5 }", "{ categories = ['a', 'b'], missing = 'category' }"]
-        {
-            let told = message(&format!("x = {entry}"));
-            assert!(told.starts_with("b.toml:1: column 'x': ") && told.contains("write a formula"), "{told}");
+        for entry in [
+            "{ range = [0, 1], missing = 0.5 }",
+            "{ categories = ['a', 'b'], missing = 'category' }",
+            "{ range = ['1920-01-01', '2020-12-31'], since = '1970-01-01' }",
+        ] {
+            let text = format!("z = [0, 2]\nx = {entry}");
+            let bounds = Bounds::parse("b.toml", text.as_bytes()).unwrap();
+            let (columns, condition) = (["x".to_owned(), "z".to_owned()], "z>=1".parse().unwrap());
+            let told = bounds.complete(table(), &condition, Some(&columns)).err().unwrap().to_string();
+            assert!(told.starts_with("b.toml:2: column 'x': ") && told.contains("write a formula"), "{told}");
+            let label = bounds.complete(table(), &"x>=1".parse().unwrap(), Some(&columns[1..])).err();
+            assert_eq!(label.unwrap().to_string(), told);
+            let whole = Table::parse("a.csv", b"x,z\n0.5,1\n1,0\n").unwrap();
+            for (chosen, condition) in [(&columns[..1], "z>=1"), (&columns[1..], "x>=1")] {
+                let condition = condition.parse().unwrap();
+                let design = Design::new(&whole, &bounds, &condition, Some(chosen), Intercept::Included);
+                assert_eq!(design.err().unwrap().to_string(), told);
+            }
+            // Unused, it is nobody's concern.
+            assert_eq!(bounds.complete(table(), &condition, Some(&columns[1..])).unwrap().len(), 4);
         }
     }
 

@@ -200,10 +200,10 @@ impl Design {
     ///
     /// Whatever is wrong with the choice ([`Error::MissingColumn`], [`Error::DuplicateFeature`],
     /// [`Error::LabelAmongFeatures`], [`Error::NoFeatures`]), with the bounds ([`Error::MissingBounds`],
-    /// [`Error::MissingCategories`], [`Error::BoundForMissingColumn`]), with a cell ([`Error::EmptyCell`],
+    /// [`Error::MissingCategories`], [`Error::BoundForMissingColumn`], [`Error::Schema`]), with a cell ([`Error::EmptyCell`],
     /// [`Error::NotANumber`], [`Error::NotFinite`], [`Error::UnknownCategory`]), with a column
-    /// ([`Error::TooManyCategories`], [`Error::SingleCategory`]), with the labels ([`Error::OneClass`]), or with the size
-    /// of the matrix ([`Error::DesignSize`]).
+    /// ([`Error::TooManyCategories`], [`Error::SingleCategory`]), with the labels ([`Error::OneClass`]), or with the
+    /// size of the matrix ([`Error::DesignSize`]).
     pub fn new(
         table: &Table,
         bounds: &Bounds,
@@ -380,6 +380,7 @@ impl Columns {
         intercept: Intercept,
     ) -> Result<Self> {
         bounds.check_columns(table)?;
+        bounds.check_use(condition.column())?;
         let columns = feature_columns(table, condition, chosen)?;
         Self::filled(table, bounds, &columns, labels(table, condition)?, intercept)
     }
@@ -451,6 +452,7 @@ impl<'t> Reader<'t> {
             let places = categories.iter().cloned().zip(0..).collect();
             ReaderKind::Categories { categories, places, codes: Vec::new() }
         };
+        bounds.check_use(column)?;
         let (kind, note) = match bounds.get(column) {
             Some(Bound::Range { low, high }) => {
                 (ReaderKind::Scaled { scale: Scale::new(*low, *high)?, values: Vec::new() }, None)

@@ -114,14 +114,14 @@ pub fn run_with<T: Parser>(
     }
 }
 
-/// Says something of the records that no guarantee covers, to the standard error: for the person who holds them and has
-/// asked for it, and not among what may be shown.
+/// Says something of the records that no guarantee covers, to the standard error: for the person who holds them, and
+/// not among what may be shown.
 pub fn for_the_holder(words: &str) {
     let _ = writeln!(std::io::stderr(), "{words}");
 }
 
-/// Adds to an error that is about a cell, or a record, what stands there, where the person who holds the file has asked for
-/// it.
+/// Adds to an error that is about a cell, or a record, what stands there, where the person who holds the file has asked
+/// for it.
 ///
 /// # Privacy
 ///

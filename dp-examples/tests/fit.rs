@@ -39,7 +39,8 @@ const FIT: [&str; 9] = [
     "--test-fraction=0.25",
 ];
 
-/// Exposures of a day to a year: a fit that began at the mean of the counts, whatever the offset, was lost, and did not know.
+/// Exposures of a day to a year: a fit that began at the mean of the counts, whatever the offset, was lost, and did not
+/// know.
 #[test]
 fn counts_with_exposures_are_found() {
     let folder = folder("exposures");
@@ -70,7 +71,7 @@ fn counts_with_exposures_are_found() {
 #[test]
 fn a_formula_gives_a_table_a_report_and_a_model_that_predicts() {
     let folder = folder("whole");
-    let files = ["--model", "m.json", "--html", "r.html", "--svg", "f.svg"];
+    let files = ["--model", "m.json", "--html", "r.html", "--svg", "f.svg", "--coefficients", "c.csv"];
     let text = folder.good(&[&FIT[..], &files].concat());
     for part in [
         "age:sex[T.male]",
@@ -94,6 +95,25 @@ fn a_formula_gives_a_table_a_report_and_a_model_that_predicts() {
     for file in [&page, &folder.read("m.json"), &folder.read("f.svg"), &text] {
         assert!(!file.contains("p123"));
     }
+    // The table has what was printed, with all digits.
+    let table = folder.read("c.csv");
+    assert!(
+        table.starts_with("epsilon,delta,private,of,name,mean,sd,low,high\n1.0,1e-6,yes,coefficient,")
+            && !table.contains("p123"),
+        "{table}"
+    );
+    for of in [
+        "coefficient,age,",
+        "coefficient,age:sex[T.male],",
+        "\"sd(job, Intercept)\",",
+        "by job,\"nurse, Intercept\",",
+    ] {
+        assert!(table.contains(of), "'{of}' is not in\n{table}");
+    }
+    for row in table.lines().skip(1) {
+        let numbers: Vec<f64> = row.rsplit(',').take(4).map(|x| x.parse().unwrap()).collect();
+        assert!(numbers[1] < numbers[3] && numbers[3] < numbers[0] && numbers[2] > 0.0, "{row}");
+    }
     let new = "age,sex,hours,job\n30,male,40,nurse\n80,female,,clerk\n";
     folder.write("new.csv", new.as_bytes());
     let predicted = folder.good(&["predict", "m.json", "new.csv"]);
@@ -103,6 +123,13 @@ fn a_formula_gives_a_table_a_report_and_a_model_that_predicts() {
     for row in rows {
         assert!(0.0 <= row[2] && row[2] <= row[1] && row[1] <= row[3] && row[3] <= 1.0, "{predicted}");
     }
+    // A prediction at a bound is not taken for one beyond it.
+    folder.write("old.csv", b"age,sex,hours,job\n300,male,40,nurse\n80,female,,clerk\n");
+    let run = folder.run(&["predict", "m.json", "old.csv"]);
+    let said = String::from_utf8(run.stderr).unwrap();
+    let outside =
+        "Values outside their public bounds, which are moved to the nearer one: 1 of 2 of 'age'. These";
+    assert!(run.status.success() && said.starts_with(outside) && said.lines().count() == 1, "{said}");
     // Versions are refused, and so is what is no model.
     let newer = folder.read("m.json").replacen("\"version\":1", "\"version\":2", 1);
     folder.write("newer.json", newer.as_bytes());
@@ -192,8 +219,8 @@ fn a_run_leaves_checkpoints_and_goes_on() {
     folder.bad(&[&fit[..], &["c.whitening", "--resume"]].concat());
 }
 
-/// Regressions keep what they have found of a scale or a dispersion, and go on with it. What was released at their end is not
-/// paid for again.
+/// Regressions keep what they have found of a scale or a dispersion, and go on with it. What was released at their end
+/// is not paid for again.
 #[test]
 fn a_run_with_a_scale_or_dispersion_goes_on() {
     let values = |folder: &Folder, name: &str| {
@@ -540,7 +567,8 @@ fn an_interrupted_run_is_paid_for_once_and_goes_on() {
     assert!(folder.bad(&[&fit[..5], &["--epsilon=1.4", "--ledger", "l"]].concat()).contains("budget"));
 }
 
-/// Budgets that need more noise than can be drawn: the message names option, value and the smallest that works, and that works.
+/// Budgets that need more noise than can be drawn: the message names option, value and the smallest that works, and
+/// that works.
 #[test]
 fn a_budget_that_is_too_small_is_named_with_the_smallest_that_works() {
     let folder = folder("tiny");

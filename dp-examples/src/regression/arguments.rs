@@ -38,8 +38,8 @@ pub struct RegressionArguments {
     pub family: Option<Family>,
 
     /// A prior on the scale of the public bounds, such as 'age=normal(0,2)', 'sigma=halfnormal(1)' or
-    /// 'sd(job)=halfnormal(1)'; may be repeated [default: coefficients normal(0,10) of yes or no without groups, normal(0,4)
-    /// with groups and of ordinal, normal(0,2) of gaussian and student, normal(0,1) of counts]
+    /// 'sd(job)=halfnormal(1)'; may be repeated [default: coefficients normal(0,10) of yes or no without groups,
+    /// normal(0,4) with groups and of ordinal, normal(0,2) of gaussian and student, normal(0,1) of counts]
     #[arg(long, value_name = "PRIOR")]
     pub prior: Vec<NamedPrior>,
 
@@ -83,6 +83,11 @@ pub struct RegressionArguments {
     /// Write the model to this JSON file, from which 'fit predict' predicts; of several fits the last
     #[arg(long, value_name = "FILE", value_parser = file)]
     pub model: Option<PathBuf>,
+
+    /// Write mean, standard deviation and 90 % interval of all coefficients and what is beside them, of every fit, to
+    /// this CSV file: the privacy statement is in the text, the model and the report
+    #[arg(long, value_name = "FILE", value_parser = file)]
+    pub coefficients: Option<PathBuf>,
 
     /// Write a report to this HTML file
     #[arg(long, value_name = "FILE", value_parser = file)]
@@ -216,6 +221,7 @@ impl RegressionArguments {
                 ("--checkpoint with .whitening", coordinates.as_deref()),
                 ("--checkpoint with .nuisance", nuisance.as_deref()),
                 ("--model", self.model.as_deref()),
+                ("--coefficients", self.coefficients.as_deref()),
                 ("--html", self.html.as_deref()),
                 ("--svg", self.svg.as_deref()),
             ],

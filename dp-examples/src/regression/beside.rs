@@ -10,12 +10,13 @@
 //! bit; it is not if they have other noise, and it is far from it if the *same* noise is added to sums over other
 //! records, for then the difference of the two has none. So
 //!
-//! - the noise of what is released after the steps is a pseudorandom function of a secret in `FILE.run`, **of the records and of
-//!   what is asked of them** (keyed BLAKE3, from which the key of ChaCha20 is made): the same question of the same records has the
-//!   same answer, and any other one has noise of its own;
-//! - a checkpoint, finished or not, is gone on with only where formula, family, schema, priors and *records* are those that it
-//!   was begun with. That is checked before anything is read of them, and by [`DpVi`](dp_vi::DpVi) again;
-//! - a file beside a checkpoint names the run that it is of. One of another run is refused, one without a checkpoint is not read.
+//! - the noise of what is released after the steps is a pseudorandom function of a secret in `FILE.run`, **of the
+//!   records and of what is asked of them** (keyed BLAKE3, from which the key of ChaCha20 is made): the same question
+//!   of the same records has the same answer, and any other one has noise of its own;
+//! - a checkpoint, finished or not, is gone on with only where formula, family, schema, priors and *records* are those
+//!   that it was begun with. That is checked before anything is read of them, and by [`DpVi`](dp_vi::DpVi) again;
+//! - a file beside a checkpoint names the run that it is of. One of another run is refused, one without a checkpoint is
+//!   not read.
 //!
 //! A fit that is killed after it was debited and before it has kept what it released is debited again when it goes
 //! on, for the same release: a ledger then counts too much, and not too little.

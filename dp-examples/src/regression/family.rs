@@ -69,8 +69,8 @@ impl Family {
     ///
     /// A slope is the change of the predictor from the middle of a column's bounds to one of them: for numbers in
     /// half-widths of the outcome's bounds, for counts in the logarithm of their mean. The mean of counts up to `high`
-    /// is anywhere between about 1 and `high`. Coefficients of `bernoulli` have the wide prior of [`WIDE_PRIOR_SCALE`] where all
-    /// are shared, and a standard deviation of 4 where some are by group.
+    /// is anywhere between about 1 and `high`. Coefficients of `bernoulli` have the wide prior of [`WIDE_PRIOR_SCALE`]
+    /// where all are shared, and a standard deviation of 4 where some are by group.
     #[must_use]
     pub fn default_priors(self, high: f64, grouped: bool) -> ((f64, f64), f64) {
         match self {

@@ -1,4 +1,4 @@
-//! The files that a fit leaves: a model, a page, a picture.
+//! The files that a fit leaves: a model, a table of coefficients, a page, a picture.
 
 use std::path::PathBuf;
 
@@ -81,7 +81,7 @@ pub(super) fn write_files(
         if let Some(path) = path {
             let done = contents().and_then(|contents| {
                 let written = write_whole(path, contents.as_bytes());
-                // Nothing of a model can be had again without paying once more.
+                // Nothing of a model can be had again without paying once more; the text and a model tell the others.
                 written.map_err(|error| if what == "Model" { elsewhere(error, &contents) } else { error })
             });
             written.push((format!("{what}: {}", path.display()), done));
@@ -89,6 +89,7 @@ pub(super) fn write_files(
     };
     let Some(last) = found.last() else { return written };
     write("Model", &arguments.model, &|| model_file(arguments, prepared, specification, last));
+    write("Coefficients", &arguments.coefficients, &|| coefficients(found, arguments.delta));
     write("Report", &arguments.html, &|| {
         let section = |one: &Outcomes| -> Result<Section> {
             Ok(Section {
@@ -118,6 +119,32 @@ pub(super) fn write_files(
             .unwrap_or_else(|| Ok("<svg xmlns=\"http://www.w3.org/2000/svg\"/>".into()))
     });
     written
+}
+
+/// All coefficients of all fits in the units of the file, with all their digits, and what is beside them; and whether
+/// the fit is private.
+fn coefficients(found: &[Outcomes], delta: f64) -> Result<String> {
+    let delta = &format!("{delta:?}");
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    let unwritable = |error: String| Error::Unwritable { file: "the coefficients".into(), reason: error };
+    let mut write =
+        |cells: [&str; 9]| writer.write_record(cells).map_err(|error| unwritable(error.to_string()));
+    write(["epsilon", "delta", "private", "of", "name", "mean", "sd", "low", "high"])?;
+    for one in found {
+        let private = if one.fit.privacy().is_private() { "yes" } else { "no" };
+        let groups = one.draws.groups.iter().map(|group| (format!("by {}", group.column), group.summaries()));
+        let own = [("coefficient", one.draws.coefficients()), ("beside", one.draws.others())];
+        for (of, summaries) in own.map(|(of, found)| (of.to_owned(), found)).into_iter().chain(groups) {
+            for Summary { name, mean, sd, low, high } in summaries {
+                // As short as they can be without losing a digit: a variance may be 1e-300.
+                let [epsilon, mean, sd, low, high] =
+                    [one.epsilon, mean, sd, low, high].map(|x| format!("{x:?}"));
+                write([&epsilon, delta, private, &of, &name, &mean, &sd, &low, &high])?;
+            }
+        }
+    }
+    let bytes = writer.into_inner().map_err(|error| unwritable(error.to_string()))?;
+    String::from_utf8(bytes).map_err(|error| unwritable(error.to_string()))
 }
 
 /// Writes a model that was paid for among the system's temporary files, and says where in the error.

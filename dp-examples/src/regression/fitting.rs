@@ -215,8 +215,9 @@ pub struct PrivateFit<'a> {
 impl PrivateFit<'_> {
     /// Fits it, from a purse where others share it, and shows progress where there is a terminal.
     ///
-    /// Regressions of up to 128 coefficients, or of 48 with those of groups, without a clip norm are fitted in coordinates
-    /// in which their columns vary about equally ([`Whitening`]), where outcomes are yes or no, counts of the family
+    /// Regressions of up to 128 coefficients, or of 48 with those of groups, without a clip norm are fitted in
+    /// coordinates in which their columns vary about equally ([`Whitening`]), where outcomes are yes or no, counts of
+    /// the family
     /// `poisson`, ordered categories, or, without an offset, of any other family: a point at each step, and a normal
     /// around the last whose covariance knows of the noise, by a release of the curvature or of the scores' second
     /// moments. The σ of `gaussian`, σ and `ν` of `student`, the `φ` of `negative-binomial`, the share of zeros of

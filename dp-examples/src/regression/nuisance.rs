@@ -269,8 +269,8 @@ pub(super) fn cumulated(logs: &[f64]) -> Vec<f64> {
     logs.iter().scan(0.0, add).collect()
 }
 
-/// The log density, up to a constant, of a count with noise of this standard deviation: a normal whose variance is that of
-/// a Poisson distribution and of the noise.
+/// The log density, up to a constant, of a count with noise of this standard deviation: a normal whose variance is that
+/// of a Poisson distribution and of the noise.
 pub(super) fn log_of_count(found: f64, expected: f64, deviation: f64) -> f64 {
     let variance = expected + deviation * deviation;
     -(0.5 * ((found - expected).powi(2) / variance + variance.ln()))

@@ -9,8 +9,10 @@ use super::model_file::ModelFile;
 use super::outcome::Outcome;
 use super::predict::{Prediction, predict};
 use super::prepare::prepare;
+use crate::formula::Formula;
 use crate::output::write_whole;
-use crate::schema::draft;
+use crate::program::for_the_holder;
+use crate::schema::{EXACT, draft, outside_in_words};
 use crate::table::Table;
 
 type Failure = Box<dyn StdError>;
@@ -26,7 +28,8 @@ pub fn schema(arguments: &SchemaArguments) -> Result<(), Failure> {
     Ok(std::io::stdout().lock().write_all(text.as_bytes())?)
 }
 
-/// Predicts from a model file.
+/// Predicts from a model file. What is predicted for a value outside its public bounds is the prediction for the nearer
+/// bound; how many there are in the file is said to the standard error.
 ///
 /// # Errors
 ///
@@ -36,13 +39,19 @@ pub fn predictions(arguments: &PredictArguments) -> Result<(), Failure> {
         [("the model", Some(&arguments.model)), ("the data", Some(&arguments.data))];
     check_outputs(&inputs, &[("--out", arguments.out.as_deref())])?;
     let model = ModelFile::read(&arguments.model)?;
-    let (_, design, lines) = prepare(model.formula.parse()?, Table::read(&arguments.data)?, model.schema)?;
+    let (formula, table): (Formula, _) = (model.formula.parse()?, Table::read(&arguments.data)?);
+    let outside = model.schema.clamped_in(&table, &formula.columns());
+    let (_, design, lines) = prepare(formula, table, model.schema)?;
     let found = predict(&model.specification, &model.draws, &design)?;
     let text = csv_of(&found, &lines, &model.specification.outcome)?;
     match &arguments.out {
-        Some(path) => Ok(write_whole(path, &text)?),
-        None => Ok(std::io::stdout().lock().write_all(&text)?),
+        Some(path) => write_whole(path, &text)?,
+        None => std::io::stdout().lock().write_all(&text)?,
     }
+    if let Some(words) = outside_in_words(&outside) {
+        for_the_holder(&format!("{words} {EXACT}"));
+    }
+    Ok(())
 }
 
 fn csv_of(found: &[Prediction], lines: &[u64], outcome: &Outcome) -> Result<Vec<u8>, Failure> {

@@ -34,6 +34,18 @@ pub struct GroupDraws {
     pub draws: Vec<Vec<f64>>,
 }
 
+impl GroupDraws {
+    /// Summaries of the coefficients: group after group, one for each name.
+    #[must_use]
+    pub fn summaries(&self) -> Vec<Summary> {
+        let pairs = self.levels.iter().flat_map(|level| self.names.iter().map(move |name| (level, name)));
+        let summary = |(place, (level, name)): (usize, (&String, &String))| {
+            Summary::of(&format!("{level}, {name}"), self.draws.iter().map(|draw| draw[place]).collect())
+        };
+        pairs.enumerate().map(summary).collect()
+    }
+}
+
 /// Draws of everything that predictions need, in the units of the file: a predictor is the sum of the
 /// coefficients times
 /// the columns of the design matrix, of the group's coefficients times theirs, and of the offset.

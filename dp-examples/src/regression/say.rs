@@ -39,17 +39,7 @@ pub(super) fn say(
         for group in
             one.draws.groups.iter().filter(|group| group.levels.len() * group.names.len() <= MOST_PRINTED)
         {
-            let mut summaries = Vec::new();
-            for (place, (level, name)) in group
-                .levels
-                .iter()
-                .flat_map(|level| group.names.iter().map(move |name| (level, name)))
-                .enumerate()
-            {
-                let draws = group.draws.iter().map(|draw| draw[place]).collect();
-                summaries.push(Summary::of(&format!("{level}, {name}"), draws));
-            }
-            write!(out, "\n{}", text::table(&format!("by {}", group.column), &summaries))?;
+            write!(out, "\n{}", text::table(&format!("by {}", group.column), &group.summaries()))?;
         }
         writeln!(out, "\nIn the units of the file. Intervals {}.", one.fit.intervals())?;
         let changes: Vec<Summary> =

@@ -51,8 +51,9 @@ pub struct GroupSpecification {
 /// ```
 ///
 /// `c` and `h` are middle and half-width of a column's public range where there is an intercept, and 0 and the larger
-/// end where there is none; `c_0` is 0, but for counts where there is an intercept the largest offset of the public bounds:
-/// the intercept and its prior are those of a record with the largest exposure. Intercepts and slopes of one group are independent of one another, given their spreads.
+/// end where there is none; `c_0` is 0, but for counts where there is an intercept the largest offset of the public
+/// bounds: the intercept and its prior are those of a record with the largest exposure. Intercepts and slopes of one
+/// group are independent of one another, given their spreads.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Specification {
     /// The law of the outcome.
@@ -242,7 +243,8 @@ impl Specification {
         move |ctx: &mut Ctx<'_>| this.run(ctx, None)
     }
 
-    /// The model of a family for values beside the coefficients that are known: σ, σ and `ν`, `φ`, or the share of zeros.
+    /// The model of a family for values beside the coefficients that are known: σ, σ and `ν`, `φ`, or the share of
+    /// zeros.
     pub(super) fn model_given(
         &self,
         known: Vec<f64>,

@@ -201,8 +201,8 @@ fn logistic(priors: &[&str], epsilon: f64, seed: u64) -> (Specification, Fitted,
 
 const NAMED: [&str; 3] = ["age=normal(1.5,0.5)", "sex=normal(-2,0.25)", "Intercept=normal(0.5,3)"];
 
-/// A budget that says next to nothing gives the prior that was named, whatever the coordinates of the fit. A mean that is
-/// off by a quarter of a standard deviation is what 6 % of the prior's variance move it by.
+/// A budget that says next to nothing gives the prior that was named, whatever the coordinates of the fit. A mean that
+/// is off by a quarter of a standard deviation is what 6 % of the prior's variance move it by.
 #[test]
 fn priors_are_those_that_were_named() {
     let (specification, fit, found) = logistic(&NAMED, 0.01, 3);
@@ -227,7 +227,8 @@ fn where_nothing_is_known_draws_are_those_of_the_prior() {
         let mean = of.iter().sum::<f64>() / 4000.0;
         (mean, (of.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / 4000.0).sqrt())
     };
-    // Half-normal with scale 2: mean 2 √(2/π), standard deviation 2 √(1 − 2/π). Five standard errors are .08 deviations.
+    // Half-normal with scale 2: mean 2 √(2/π), standard deviation 2 √(1 − 2/π). Five standard errors are .08
+    // deviations.
     let wanted =
         [("b", 0, 2.0, 0.5), ("b", 1, 0.0, 4.0), ("first_cut", 0, -1.5, 3.0), ("gaps", 1, 1.596, 1.206)];
     for (name, j, mean, deviation) in wanted {
@@ -320,8 +321,8 @@ fn moments(draws: &ndarray::ArrayD<f64>, j: usize) -> (f64, f64) {
     (mean, (of.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / of.len() as f64).sqrt())
 }
 
-/// With next to no noise coefficients of a Gaussian regression have the posterior without privacy, given σ at its mode a normal;
-/// of σ 400 records leave some noise, and what is said of it is so.
+/// With next to no noise coefficients of a Gaussian regression have the posterior without privacy, given σ at its mode
+/// a normal; of σ 400 records leave some noise, and what is said of it is so.
 #[test]
 fn with_little_noise_a_gaussian_has_its_exact_posterior() {
     let (specification, fit, draws) = gaussian(30.0, 4);
@@ -355,9 +356,9 @@ fn with_little_noise_a_gaussian_has_its_exact_posterior() {
     assert_eq!(fit.intervals(), "include the privacy noise");
 }
 
-/// Under a budget that says next to nothing, the prior that was named is what is left: of its variance at least four fifths
-/// are open, and means have moved by what is not. Over 8 fits of 6 coefficients `shift² + variance` is that of the prior on
-/// average; of such sums the mean has a standard error of about .03.
+/// Under a budget that says next to nothing, the prior that was named is what is left: of its variance at least four
+/// fifths are open, and means have moved by what is not. Over 8 fits of 6 coefficients `shift² + variance` is that of
+/// the prior on average; of such sums the mean has a standard error of about .03.
 #[test]
 fn without_a_budget_a_gaussian_has_its_prior() {
     let mut total = 0.0;
@@ -380,8 +381,8 @@ fn without_a_budget_a_gaussian_has_its_prior() {
     assert!((0.85..1.15).contains(&total), "{total}");
 }
 
-/// 90 % intervals of σ hold it as often as they say, where the noise is most of what is open: 40 fits, of which 28 to 40
-/// hold it with a chance of 1 − 1e-6 if the share is .9 or more.
+/// 90 % intervals of σ hold it as often as they say, where the noise is most of what is open: 40 fits, of which 28 to
+/// 40 hold it with a chance of 1 − 1e-6 if the share is .9 or more.
 #[test]
 fn intervals_of_sigma_hold_it() {
     let (_, _, exact) = gaussian(30.0, 4);
@@ -411,8 +412,8 @@ fn count(p: f64, mean: f64, phi: f64) -> usize {
 }
 
 /// 3,000 counts at the quantiles of negative binomials, of mean 2 and 5. With next to no noise both families have the
-/// logarithms of the means, and the negative binomial has its dispersion. Bounds that are a million times too wide change
-/// that by little.
+/// logarithms of the means, and the negative binomial has its dispersion. Bounds that are a million times too wide
+/// change that by little.
 #[test]
 fn counts_have_their_means_and_their_dispersion() {
     let phi = 2.5;
@@ -463,8 +464,8 @@ fn counts_have_their_means_and_their_dispersion() {
     }
 }
 
-/// A category that two of a hundred records have makes long rows in whitened coordinates. Steps and clip norms do not follow
-/// them: a larger budget makes nothing worse.
+/// A category that two of a hundred records have makes long rows in whitened coordinates. Steps and clip norms do not
+/// follow them: a larger budget makes nothing worse.
 #[test]
 fn a_rare_category_does_not_carry_a_gaussian_away() {
     let mut csv = "x,k,y\n".to_owned();
@@ -517,8 +518,8 @@ fn of_two_groups(
     (fit, draws.coefficients(), draws.others())
 }
 
-/// 3,000 outcomes at the quantiles of Student's t around 1 and 4, and bounds that hold them or are a hundred times too wide.
-/// Without privacy a location of 1,500 records has the variance `(ν + 3) σ²/((ν + 1) 1500)`.
+/// 3,000 outcomes at the quantiles of Student's t around 1 and 4, and bounds that hold them or are a hundred times too
+/// wide. Without privacy a location of 1,500 records has the variance `(ν + 3) σ²/((ν + 1) 1500)`.
 #[test]
 fn heavy_tails_are_found_with_their_coefficients() {
     let (sigma, nu) = (0.5, 3.0);
@@ -543,8 +544,8 @@ fn heavy_tails_are_found_with_their_coefficients() {
     }
 }
 
-/// 3,000 counts at the quantiles of Poisson distributions of mean 2 and 5, and a quarter of zeros beside them. Without privacy the
-/// precision is the information of the three values.
+/// 3,000 counts at the quantiles of Poisson distributions of mean 2 and 5, and a quarter of zeros beside them. Without
+/// privacy the precision is the information of the three values.
 #[test]
 fn more_zeros_are_found_with_their_coefficients() {
     let (share, means) = (0.25, [2.0, 5.0]);

@@ -24,8 +24,9 @@ impl Schema {
     ///
     /// # Privacy
     ///
-    /// These are exact figures of the records, which no guarantee covers: for the person who holds the file, who may have
-    /// written bounds in the wrong unit, and never for release. Bounds that are chosen by them are no longer public.
+    /// These are exact figures of the records, which no guarantee covers: for the person who holds the file, who may
+    /// have written bounds in the wrong unit, and never for release. Bounds that are chosen by them are no longer
+    /// public.
     ///
     /// # Errors
     ///
@@ -46,6 +47,14 @@ impl Schema {
             self.add_clamped(&Table::read(path)?, &mut found);
         }
         Ok(found)
+    }
+
+    /// The same for columns of a table, which need not be all of the schema's.
+    pub(crate) fn clamped_in(&self, table: &Table, columns: &[&str]) -> Vec<Clamped> {
+        let mut found = Vec::new();
+        self.add_clamped(table, &mut found);
+        found.retain(|one| columns.contains(&one.column.as_str()));
+        found
     }
 
     fn add_clamped(&self, table: &Table, found: &mut Vec<Clamped>) {
@@ -74,23 +83,28 @@ impl Schema {
     }
 }
 
-/// The figures in a sentence, with what has to be said of them.
-pub fn clamped_in_words(found: &[Clamped]) -> String {
+/// What has to be said of such figures.
+pub(crate) const EXACT: &str =
+    "These are exact figures of the records, NOT covered by the guarantee: do not publish them.";
+
+/// Which columns have values outside their bounds, and how many, if any has.
+pub(crate) fn outside_in_words(found: &[Clamped]) -> Option<String> {
     let outside: Vec<String> = found
         .iter()
         .filter(|column| column.outside > 0)
         .map(|column| format!("{} of {} of {}", column.outside, column.values, quoted(&column.column)))
         .collect();
-    let said = match outside.is_empty() {
-        true => "No value lies outside its public bounds.".to_owned(),
-        false => format!(
-            "Values outside their public bounds, which are moved to the nearer one: {}.",
-            outside.join(", ")
-        ),
+    let said = |outside: String| {
+        format!("Values outside their public bounds, which are moved to the nearer one: {outside}.")
     };
-    format!(
-        "{said} These are exact figures of the records, NOT covered by the guarantee: do not publish them."
-    )
+    (!outside.is_empty()).then(|| said(outside.join(", ")))
+}
+
+/// The figures in a sentence, with what has to be said of them.
+pub fn clamped_in_words(found: &[Clamped]) -> String {
+    let said =
+        outside_in_words(found).unwrap_or_else(|| "No value lies outside its public bounds.".to_owned());
+    format!("{said} {EXACT}")
 }
 
 #[cfg(test)]

@@ -37,6 +37,7 @@ use toml::Value;
 pub(crate) use stored::versioned;
 
 pub use clamped::{Clamped, clamped_in_words};
+pub(crate) use clamped::{EXACT, outside_in_words};
 pub use frame::{Frame, Values, categories_of};
 
 use crate::bounds::{self, Bound};

@@ -29,7 +29,8 @@ pub(crate) fn versioned(
 }
 
 impl Schema {
-    /// The schema as JSON, with the version of the format. Files' names and lines, which are for messages, are left out.
+    /// The schema as JSON, with the version of the format. Files' names and lines, which are for messages, are left
+    /// out.
     ///
     /// # Examples
     ///
