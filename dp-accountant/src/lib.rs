@@ -35,9 +35,9 @@
 //! is as narrow, or as narrow as the size limits of the transform allow. An answer says which engine proved
 //! which of its ends.
 //!
-//! At deltas below 1e-30 and small sampling rates, numbers in double precision do not resolve both the many small losses
-//! and the rare large ones: intervals may be some ten per cent wide, and their upper end may be Chernoff's bound by the same
-//! transform. They hold all the same, and take no longer than others.
+//! At deltas below 1e-30 and small sampling rates, numbers in double precision do not resolve both the many small
+//! losses and the rare large ones: intervals may be some ten per cent wide, and their upper end may be Chernoff's bound
+//! by the same transform. They hold all the same, and take no longer than others.
 
 #![forbid(unsafe_code)]
 

@@ -197,9 +197,9 @@ fn rates_that_no_epsilon_covers_are_too_large() {
 ///
 /// A step's loss is at least `log(1-q)`, so that the run's delta is at least that of one step's loss beyond
 /// `e = epsilon - (T-1) log(1-q)` while no other step's is; these T events exclude each other:
-/// `delta(epsilon) >= T δ₁(e) P(loss <= e)^(T-1)`. The step exceeds e where `x > σ² log(1 + (e^e - 1)/q) + 1/2`, at which
-/// both terms of `δ₁ = q Q((x-1)/σ) - (e^e - 1 + q) Q(x/σ)` have one density, which leaves a difference of Mills' ratios;
-/// Birnbaum's and Sampford's bounds enclose those.
+/// `delta(epsilon) >= T δ₁(e) P(loss <= e)^(T-1)`. The step exceeds e where `x > σ² log(1 + (e^e - 1)/q) + 1/2`, at
+/// which both terms of `δ₁ = q Q((x-1)/σ) - (e^e - 1 + q) Q(x/σ)` have one density, which leaves a difference of Mills'
+/// ratios; Birnbaum's and Sampford's bounds enclose those.
 fn least_log_delta(noise_multiplier: f64, rate: f64, steps: f64, epsilon: f64) -> f64 {
     let excess = epsilon - (steps - 1.0) * (-rate).ln_1p();
     let x = noise_multiplier.powi(2) * (excess.exp_m1() / rate).ln_1p() + 0.5;
@@ -212,9 +212,9 @@ fn least_log_delta(noise_multiplier: f64, rate: f64, steps: f64, epsilon: f64) -
     steps.ln() + one + (steps - 1.0) * (-(beyond(out) + rate * beyond(taken))).ln_1p()
 }
 
-/// Where epsilon cannot be known narrowly, searches end in a few rounds, and what they find keeps the budget. Both ends are
-/// held against bounds of other kinds: the upper one against a lower bound on delta there, the lower one against Rényi's
-/// bound on epsilon, near which the upper one is not far above the truth either.
+/// Where epsilon cannot be known narrowly, searches end in a few rounds, and what they find keeps the budget. Both ends
+/// are held against bounds of other kinds: the upper one against a lower bound on delta there, the lower one against
+/// Rényi's bound on epsilon, near which the upper one is not far above the truth either.
 #[test]
 fn deltas_in_the_deep_are_kept_and_said_of_both_sides() {
     let mut sharp = 0;

@@ -195,8 +195,8 @@ pub(crate) fn test_fraction(text: &str) -> Result<f64, String> {
     number(text, |number| (0.0..1.0).contains(&number), "of at least 0 and below 1")
 }
 
-/// Adam moves a weight by up to the rate in a step, and a hundred standard deviations of the widest prior are 1000: with
-/// more, no step leads anywhere, and the whole fit would show it only at its end.
+/// Adam moves a weight by up to the rate in a step, and a hundred standard deviations of the widest prior are 1000:
+/// with more, no step leads anywhere, and the whole fit would show it only at its end.
 fn learning_rate(text: &str) -> Result<f64, String> {
     number(text, |number| number > 0.0 && number <= 1e3, "above 0 and at most 1000")
 }

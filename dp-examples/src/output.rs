@@ -46,8 +46,8 @@ pub fn check_writable(path: &Path) -> Result<()> {
     output::check_writable(path).map_err(|error| unwritable(path, error))
 }
 
-/// Writes files that would be lost otherwise into a new folder among the system's temporary files, which only this user can
-/// read where the system has such rights; the folder, or `None` where that fails, too. Nothing is left then.
+/// Writes files that would be lost otherwise into a new folder among the system's temporary files, which only this user
+/// can read where the system has such rights; the folder, or `None` where that fails, too. Nothing is left then.
 pub fn rescue(name: &str, files: &[(&str, &[u8])]) -> Option<PathBuf> {
     let mut builder = std::fs::DirBuilder::new();
     #[cfg(unix)]

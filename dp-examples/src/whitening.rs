@@ -2,8 +2,8 @@
 //!
 //! The noise of a clipped gradient is equally large in all directions, and what records say is not: columns whose
 //! public bounds are wide, that few records have, or that nearly repeat each other have curvatures a hundred times
-//! smaller than others. In coordinates in which features have about unit second moments, all directions stand out of the
-//! noise alike. The posterior is that of the same model, carried over by a matrix that is public.
+//! smaller than others. In coordinates in which features have about unit second moments, all directions stand out of
+//! the noise alike. The posterior is that of the same model, carried over by a matrix that is public.
 
 use dp_accountant::{
     Budget, Composition, Event, Mechanism, Purse, Relation, Sampling, calibrate_noise_multiplier,
@@ -165,8 +165,9 @@ impl Whitening {
     ///
     /// # Privacy
     ///
-    /// Three releases of [`Summaries`], each paid for from the purse; all of them are affordable before the first is made.
-    /// [`releases`](Self::releases) lists them. The number of records is public under replace-one, and costs nothing there.
+    /// Three releases of [`Summaries`], each paid for from the purse; all of them are affordable before the first is
+    /// made. [`releases`](Self::releases) lists them. The number of records is public under replace-one, and costs
+    /// nothing there.
     ///
     /// # Errors
     ///
@@ -328,8 +329,8 @@ impl Whitening {
         turned.iter().zip(&self.stretch).map(|(mean, b)| mean / b).collect()
     }
 
-    /// Inference of the weights in these coordinates, of a model whose one generalised linear term, a Bernoulli's, has the
-    /// [whitened features](Self::features): steps as long as the noise allows, within what the budget has left.
+    /// Inference of the weights in these coordinates, of a model whose one generalised linear term, a Bernoulli's, has
+    /// the [whitened features](Self::features): steps as long as the noise allows, within what the budget has left.
     pub fn inference<M: Model>(&self, model: M, budget: Budget) -> DpVi<M, AutoLaplace, FullBatch> {
         // Residuals are weighted below this ε, so that none is above one half.
         let bound = if budget.epsilon < dp_vi::BOUNDS_RESIDUALS_BELOW { 0.5 } else { 1.0 };
@@ -347,7 +348,8 @@ impl Whitening {
     }
 
     /// Inference of the weights in these coordinates, of a model with another likelihood of [whitened
-    /// features](Self::features): the clip norm follows the gradients, and the correction is by the second moments of scores.
+    /// features](Self::features): the clip norm follows the gradients, and the correction is by the second moments of
+    /// scores.
     pub fn inference_by_scores<M: Model>(&self, model: M, budget: Budget) -> DpVi<M, AutoLaplace, FullBatch> {
         DpVi::new(model, AutoLaplace::new())
             .draw_scheme(DrawScheme::Single)
@@ -381,8 +383,9 @@ impl Whitening {
         self.single
     }
 
-    /// The length of features above which their part of a curvature is cut, where it is released with this noise multiplier:
-    /// longer ones keep their weight where the noise of it is next to nothing beside `information` in each direction.
+    /// The length of features above which their part of a curvature is cut, where it is released with this noise
+    /// multiplier: longer ones keep their weight where the noise of it is next to nothing beside `information` in each
+    /// direction.
     pub(crate) fn length(&self, information: f64, noise_multiplier: f64) -> f64 {
         let edge_of = (2.0 * self.stretch.len() as f64).sqrt();
         self.typical.max((NEGLIGIBLE * information / (noise_multiplier * edge_of)).sqrt())

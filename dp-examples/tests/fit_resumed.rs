@@ -5,8 +5,8 @@ use std::process::Stdio;
 use crate::fit::{folder, people};
 use crate::folder::Folder;
 
-/// Regressions of each way in which a fit is made: with a scale, a dispersion, a mean, coordinates alone, none of them, tails, and
-/// a share of zeros.
+/// Regressions of each way in which a fit is made: with a scale, a dispersion, a mean, coordinates alone, none of them,
+/// tails, and a share of zeros.
 const FITS: [(&str, &str); 7] = [
     ("children ~ age", "gaussian"),
     ("children ~ age", "negative-binomial"),
@@ -123,8 +123,8 @@ fn what_is_beside_a_checkpoint_is_of_its_run() {
     }
 }
 
-/// A run that is stopped after its steps and before it has kept its last release makes the same again, for the same records, and none
-/// for others.
+/// A run that is stopped after its steps and before it has kept its last release makes the same again, for the same
+/// records, and none for others.
 #[test]
 #[cfg(unix)]
 fn a_last_release_that_is_made_again_is_the_same() {

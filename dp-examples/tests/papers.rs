@@ -56,8 +56,8 @@ fn refused(arguments: &[&str], data: Option<&Path>) -> String {
     told
 }
 
-/// Numbers to a relative 1e-6, everything else exactly: products of matrices are computed by other instructions on other
-/// processors, and differ in their last digits.
+/// Numbers to a relative 1e-6, everything else exactly: products of matrices are computed by other instructions on
+/// other processors, and differ in their last digits.
 fn assert_same(found: &Value, golden: &Value, place: &str) {
     match (found, golden) {
         (Value::Number(a), Value::Number(b)) => {

@@ -1,5 +1,5 @@
-//! Arbitrary bytes as a file that a program reads back or is given: refused in one line, or what is read can be used and
-//! written again. The first byte says which format it is.
+//! Arbitrary bytes as a file that a program reads back or is given: refused in one line, or what is read can be used
+//! and written again. The first byte says which format it is.
 
 #![no_main]
 

@@ -1,5 +1,5 @@
-//! Arbitrary bytes as a formula, a schema and a CSV file: a design whose numbers keep to their public bounds, or one line
-//! of error.
+//! Arbitrary bytes as a formula, a schema and a CSV file: a design whose numbers keep to their public bounds, or one
+//! line of error.
 #![no_main]
 
 use dp_examples::Error;

@@ -1,5 +1,5 @@
-//! A ledger's file and its head, cut, overwritten and edited: it is refused in one line, or nothing that was acknowledged is
-//! lost. While the head is as it was written, no ledger is opened that has fewer debits than it says.
+//! A ledger's file and its head, cut, overwritten and edited: it is refused in one line, or nothing that was
+//! acknowledged is lost. While the head is as it was written, no ledger is opened that has fewer debits than it says.
 #![no_main]
 
 use dp_accountant::{Budget, Error, Event, FileLedger, Mechanism, Relation, Sampling};

@@ -1,5 +1,5 @@
-//! Arbitrary models of statements in plates, masks, scales and scopes, inside and outside `each_record`: the laws of the
-//! handlers hold of them.
+//! Arbitrary models of statements in plates, masks, scales and scopes, inside and outside `each_record`: the laws of
+//! the handlers hold of them.
 
 #![no_main]
 

@@ -135,8 +135,8 @@ fn check<'g>(graph: &'g Graph, law: &dyn Distribution<'g>, x: f64, u: f64) {
     }
 }
 
-/// As many bytes as a run takes. Those that an input lacks are made of what it has, so that short inputs, which come first,
-/// have parameters and values that are not 0, too.
+/// As many bytes as a run takes. Those that an input lacks are made of what it has, so that short inputs, which come
+/// first, have parameters and values that are not 0, too.
 fn stretched(data: &[u8]) -> Vec<u8> {
     let mut bytes = data.to_vec();
     let mut state = data.iter().fold(0xcbf2_9ce4_8422_2325, |hash: u64, &byte| {

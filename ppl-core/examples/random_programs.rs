@@ -1,5 +1,5 @@
-//! Random programs of a record's value, with numbers for what they read and this crate's values and gradients of them: a line of
-//! JSON each. `peers/differential.py` compares them with JAX. Usage: `random_programs CASES [SEED]`.
+//! Random programs of a record's value, with numbers for what they read and this crate's values and gradients of them:
+//! a line of JSON each. `peers/differential.py` compares them with JAX. Usage: `random_programs CASES [SEED]`.
 #![allow(clippy::print_stdout, reason = "a program for the terminal")]
 
 use ppl_core::strategies::checks::{SmoothCase, smooth_case};

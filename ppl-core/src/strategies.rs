@@ -1,5 +1,5 @@
-//! Proptest strategies for what this crate works on (shapes, arrays, records, random array programs and models), and what must
-//! hold of programs and models.
+//! Proptest strategies for what this crate works on (shapes, arrays, records, random array programs and models), and
+//! what must hold of programs and models.
 
 pub mod checks;
 pub mod laws;

@@ -176,8 +176,8 @@ fn long_chains_neither_overflow_nor_vanish() {
     }
 }
 
-/// A variable with 500 children, whose messages are each small at one of its values: their product is far below the smallest
-/// double everywhere, and its logarithm is not.
+/// A variable with 500 children, whose messages are each small at one of its values: their product is far below the
+/// smallest double everywhere, and its logarithm is not.
 #[test]
 fn many_messages_to_one_clique_do_not_vanish() {
     let children = 500;

@@ -32,8 +32,8 @@ pub struct Calibrated {
 /// # Accuracy
 /// The upper end of epsilon is within 1e-4 of the budget, relatively (for budgets below 1e-3 within about
 /// 1e-7), unless the smallest multiplier that is considered, 0.01, already keeps the budget: then it is
-/// returned. Epsilon is computed about five times. For deltas below 1e-30 epsilon itself may not be known narrowly; then
-/// the search ends within about a tenth of the width of its interval, or after some ten rounds.
+/// returned. Epsilon is computed about five times. For deltas below 1e-30 epsilon itself may not be known narrowly;
+/// then the search ends within about a tenth of the width of its interval, or after some ten rounds.
 ///
 /// # Errors
 /// Those of [`Budget::validate`], of `events`, and of [`Accountant::epsilon`](crate::Accountant::epsilon);

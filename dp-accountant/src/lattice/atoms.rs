@@ -143,8 +143,8 @@ impl Atoms {
         (self.list.len() <= 3).then_some(high).filter(|gap| *gap > 1e-12)
     }
 
-    /// `δ(ε) = only + Σ p (1 − e^(ε − loss))₊` of a single pair without sampling, with its rounding; `None` for more atoms than
-    /// those of a guarantee or an answer.
+    /// `δ(ε) = only + Σ p (1 − e^(ε − loss))₊` of a single pair without sampling, with its rounding; `None` for more
+    /// atoms than those of a guarantee or an answer.
     pub(crate) fn delta(&self, epsilon: f64) -> Option<Interval> {
         if self.list.len() > 3 || self.beyond > 0.0 {
             return None;

@@ -139,12 +139,12 @@ impl FileLedger {
         Self::resume_if(path.as_ref(), HeadOf::Ledger, |_| Ok(()))
     }
 
-    /// Opens a file as it is, whatever its head says, and writes the head anew: for a ledger that has lost its head, and
-    /// for one that has lost debits which are paid for elsewhere.
+    /// Opens a file as it is, whatever its head says, and writes the head anew: for a ledger that has lost its head,
+    /// and for one that has lost debits which are paid for elsewhere.
     ///
     /// # Privacy
-    /// A debit that is missing from the file is forgotten: what it stood for may be spent again. Make sure that none is,
-    /// or count those as spent in another way, before this is called.
+    /// A debit that is missing from the file is forgotten: what it stood for may be spent again. Make sure that none
+    /// is, or count those as spent in another way, before this is called.
     ///
     /// # Errors
     /// Those of [`resume`](Self::resume), but for [`Error::LedgerHead`].

@@ -158,8 +158,8 @@ mod tests {
         }
     }
 
-    /// Files of ledgers keep marks, so that what a digest is made of must not change: neither how numbers are written nor how
-    /// mechanisms and samplings are named in words.
+    /// Files of ledgers keep marks, so that what a digest is made of must not change: neither how numbers are written
+    /// nor how mechanisms and samplings are named in words.
     #[test]
     fn digests_are_pinned() {
         let kinds = [

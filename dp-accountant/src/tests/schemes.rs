@@ -242,7 +242,8 @@ fn the_ends_of_all_ranges_are_answered() {
     }
 }
 
-/// A single guarantee or answer: `δ(ε') = δ + (1 − δ)(1 − e^(ε' − ε))/(1 + e^(−ε))` below ε, to the last digits and at both ends.
+/// A single guarantee or answer: `δ(ε') = δ + (1 − δ)(1 − e^(ε' − ε))/(1 + e^(−ε))` below ε, to the last digits and at
+/// both ends.
 #[test]
 fn a_single_guarantee_has_both_ends() {
     for (epsilon, own) in [(1.0, 0.0), (0.01, 0.0), (1e-9, 0.0), (12.0, 1e-7), (700.0, 0.0)] {

@@ -46,8 +46,8 @@ struct Arguments {
     #[arg(long, requires = "epsilon")]
     own_units: bool,
 
-    /// With --epsilon: rehearses the fit as many times, with records that are made up at draws of its posterior, with the
-    /// inputs of the data
+    /// With --epsilon: rehearses the fit as many times, with records that are made up at draws of its posterior, with
+    /// the inputs of the data
     #[arg(long, requires = "epsilon", value_parser = clap::value_parser!(u16).range(1..))]
     rehearse: Option<u16>,
 

@@ -193,8 +193,8 @@ impl<'s> Parts<'s> {
     }
 }
 
-/// A header of 100,000 names or a long text fits in a record of 16 MiB; a file without line ends, or whose quote is never
-/// closed, does not, and is refused before it fills the memory.
+/// A header of 100,000 names or a long text fits in a record of 16 MiB; a file without line ends, or whose quote is
+/// never closed, does not, and is refused before it fills the memory.
 const LONGEST_RECORD: usize = 16 << 20;
 
 /// Why the rest of a source cannot be read, if it cannot.

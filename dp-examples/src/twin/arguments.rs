@@ -172,8 +172,8 @@ pub struct Sample {
     /// How many rows [default: the noisy number of records]
     #[arg(long)]
     pub rows: Option<u64>,
-    /// Only rows with this category, number or date, as in 'sex=female', with one between two, as in 'age=30..39', or, as in
-    /// 'age=', without one; of several, rows that keep them all
+    /// Only rows with this category, number or date, as in 'sex=female', with one between two, as in 'age=30..39', or,
+    /// as in 'age=', without one; of several, rows that keep them all
     #[arg(long, value_name = "COLUMN=VALUE")]
     pub given: Vec<String>,
     /// CSV file to write
@@ -213,8 +213,8 @@ pub struct Report {
 /// What `twin combine` is given.
 #[derive(Debug, Parser)]
 pub struct Combine {
-    /// CSV file with the columns name, estimate and standard_error: a line for each twin and estimate, as an analysis of
-    /// that twin alone gives them
+    /// CSV file with the columns name, estimate and standard_error: a line for each twin and estimate, as an analysis
+    /// of that twin alone gives them
     #[arg(value_parser = file)]
     pub estimates: PathBuf,
     /// Rows of each twin for each record: in privacy.json

@@ -4,10 +4,11 @@
 //! p(x) = Σ_k π_k Π_c φ_kc(x_c),   π ~ Dirichlet(1, …, 1),   φ_kc ~ Dirichlet(L_c · shares of column c)
 //! ```
 //!
-//! with `L_c` levels of column c: a mixture of products, as twinify fits (Jälkö et al. 2021, *Privacy-preserving data sharing
-//! via probabilistic modelling*). Single columns are released first, as for a tree, and give levels and priors. Then
-//! variational Bayes from noisy expected counts ([`ConjugateVi`]) finds π and φ: a record adds its probabilities of
-//! being in each class to the classes' counts and to one row of levels of each column, a vector whose norm is at most
+//! with `L_c` levels of column c: a mixture of products, as twinify fits (Jälkö et al. 2021, *Privacy-preserving data
+//! sharing via probabilistic modelling*). Single columns are released first, as for a tree, and give levels and priors.
+//! Then variational Bayes from noisy expected counts ([`ConjugateVi`]) finds π and φ: a record adds its probabilities
+//! of being in each class to the classes' counts and to one row of levels of each column, a vector whose norm is at
+//! most
 //! `√(1 + columns)` whatever its values are, so that nothing is clipped. In the end the classes' columns are adjusted
 //! until together they have the shares of the single columns, which are known better.
 
@@ -32,8 +33,8 @@ const SINGLE: f64 = 0.25;
 /// Steps of the fit: the default of [`ConjugateVi`] where values are summed out, named because the plan before data
 /// depends on it.
 const STEPS: u64 = 120;
-/// What is calibrated is this much below the budget, for grids change noise multipliers by a hundred-thousandth, and the
-/// fit is calibrated once more for its own part.
+/// What is calibrated is this much below the budget, for grids change noise multipliers by a hundred-thousandth, and
+/// the fit is calibrated once more for its own part.
 const MARGIN: f64 = 1e-4;
 /// Passes of the adjustment to single columns.
 const PASSES: usize = 50;
@@ -109,8 +110,8 @@ fn observed(column: usize) -> String {
 /// The seeds have to be secret, different, and used for nothing else.
 ///
 /// # Errors
-/// As [`fit`](super::fit); settings with a target or columns together, which these models do not have; fewer than 2 or more
-/// than 100 classes.
+/// As [`fit`](super::fit); settings with a target or columns together, which these models do not have; fewer than 2 or
+/// more than 100 classes.
 pub fn fit_classes(
     data: Data,
     settings: &Settings,
@@ -224,8 +225,8 @@ fn assembled(
     Ok(model)
 }
 
-/// That a purse can pay for all of it, before anything is paid for; the standard deviation of the noise in a count of the
-/// fit.
+/// That a purse can pay for all of it, before anything is paid for; the standard deviation of the noise in a count of
+/// the fit.
 fn affordable(plan: &Plan, columns: usize, classes: usize, purse: &(impl Purse + ?Sized)) -> Result<f64> {
     // What it costs and how noisy it is does not depend on the levels, which are not known yet.
     let none = Records::from_columns((0..columns).map(|column| (observed(column), vec![0_u32])))

@@ -1,5 +1,5 @@
-//! The folder of a twin. What was paid for is written first, and elsewhere where there is no room; what can be made again
-//! from it comes after.
+//! The folder of a twin. What was paid for is written first, and elsewhere where there is no room; what can be made
+//! again from it comes after.
 
 use std::path::{Path, PathBuf};
 
@@ -35,8 +35,8 @@ impl Paid {
         [("model.json", &self.model), ("privacy.json", &self.privacy)]
     }
 
-    /// Writes both into a folder, which is made if there is none: both are there, or none is. With `replace` the files of
-    /// a folder that exists are replaced, each whole, and rows and page of its former model are removed.
+    /// Writes both into a folder, which is made if there is none: both are there, or none is. With `replace` the files
+    /// of a folder that exists are replaced, each whole, and rows and page of its former model are removed.
     ///
     /// # Errors
     /// A folder that exists, without `replace`; whatever the disk refuses. Then both are in a new folder among

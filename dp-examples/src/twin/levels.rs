@@ -84,7 +84,8 @@ fn with_blocks(
             .filter(|(_, count)| *count > stands_out)
             .collect();
         let standing: f64 = heaps.iter().map(|(_, count)| count).sum();
-        // A heap that stands out by itself is there, also where its block does not: as far as the block's own count says.
+        // A heap that stands out by itself is there, also where its block does not: as far as the block's own count
+        // says.
         let in_block = in_block.max(blocks[number].min(standing));
         let scale = if standing > in_block { in_block / standing } else { 1.0 };
         heaps.iter_mut().for_each(|(_, count)| *count *= scale);

@@ -18,9 +18,13 @@
 //! The method follows MST (McKenna, Miklau and Sheldon 2021) and AIM (McKenna et al. 2022): marginals are
 //! chosen by the exponential mechanism, by how far the truth is from what the model says less the noise that
 //! measuring would add, and the model is fitted to all of them by mirror descent. Unlike there, noise and
-//! number of all releases are fixed before anything is seen, and rows are drawn by systematic sampling. A table of few columns of few values is
-//! a core by itself: nothing is chosen, and analyses of it need not fear what was not measured. Of a wider one
-//! the columns that will be analysed together can be named.
+//! number of all releases are fixed before anything is seen, and rows are drawn by systematic sampling. A table
+//! of few columns of few values is a core by itself: nothing is chosen, and analyses of it need not fear what was
+//! not measured. Of a wider one the columns that will be analysed together can be named.
+//!
+//! Columns of numbers are measured alone by many cells and with others by few levels. `smooth` cuts the noisy counts
+//! of the cells into stretches with a polynomial through each, `singles` and `levels` make cells and levels of them,
+//! and `positions` says where in its level a number is likely to lie, by where other columns' numbers lie in theirs.
 //!
 //! [`fit_classes`] fits another model to a table: latent classes, within which columns are independent.
 

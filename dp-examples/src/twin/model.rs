@@ -38,8 +38,8 @@ pub struct Column {
     /// Whether this is the class of a model of latent classes, which is no column of the table.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) hidden: bool,
-    /// Between which two numbers values have to lie, or that there is a condition on them: where rows were asked for that
-    /// have some values only.
+    /// Between which two numbers values have to lie, or that there is a condition on them: where rows were asked for
+    /// that have some values only.
     #[serde(skip)]
     pub(super) within: Option<(f64, f64)>,
 }
@@ -55,10 +55,10 @@ impl Column {
         self.levels.iter().max().map_or(0, |most| most.saturating_add(1))
     }
 
-    /// How unevenly values lie in each piece: for a tilt `s` from −1 to 1 with the density `1 + s (2t − 1)` at the share `t` of
-    /// the way. Within a piece nothing was measured, but neighbouring ones say whether it rises or falls: the slope is the
-    /// flatter of those to both sides (0 where they differ in sign, as beside a heap), at an end that to the one side.
-    /// Even values would make the mean of a column with a long tail too large.
+    /// How unevenly values lie in each piece: for a tilt `s` from −1 to 1 with the density `1 + s (2t − 1)` at the
+    /// share `t` of the way. Within a piece nothing was measured, but neighbouring ones say whether it rises or falls:
+    /// the slope is the flatter of those to both sides (0 where they differ in sign, as beside a heap), at an end that
+    /// to the one side. Even values would make the mean of a column with a long tail too large.
     pub(super) fn tilts(&self) -> Vec<f64> {
         let mut tilts = vec![0.0; self.pieces.len()];
         if matches!(self.kind, Kind::Categories(_)) || self.within.is_some() {
@@ -114,7 +114,8 @@ impl Column {
         Grid::new(&self.kind).within(self.within)
     }
 
-    /// The first and last cell of a category, of a number or date, of all from `low..high`, or of no value; and the ends.
+    /// The first and last cell of a category, of a number or date, of all from `low..high`, or of no value; and the
+    /// ends.
     fn cells_of(&self, text: &str) -> Result<((usize, usize), (f64, f64))> {
         let name = &self.name;
         let everything = (f64::NEG_INFINITY, f64::INFINITY);
@@ -178,8 +179,8 @@ pub struct Provenance {
     pub epsilon: f64,
     /// The δ that goes with it.
     pub delta: f64,
-    /// How often at most somebody is right who guesses whether a record was there, with even odds before; models of before
-    /// there was this number do not have it.
+    /// How often at most somebody is right who guesses whether a record was there, with even odds before; models of
+    /// before there was this number do not have it.
     #[serde(default)]
     pub success: Option<f64>,
     /// Which data sets are neighbours, in words.
@@ -284,12 +285,13 @@ impl Model {
         table.columns.iter().any(|&column| self.columns[column].hidden)
     }
 
-    /// The same model, where a column has this category, a number or date from `low..high`, both included, this one, or,
-    /// for an empty text, no value. Of a cell of the column's grid that an end lies in, values on the right side of it count.
+    /// The same model, where a column has this category, a number or date from `low..high`, both included, this one,
+    /// or, for an empty text, no value. Of a cell of the column's grid that an end lies in, values on the right side of
+    /// it count.
     ///
     /// # Errors
-    /// If there is no such column, category, number or date within the bounds, all of which are public; if no row can have it
-    /// and what was asked for before.
+    /// If there is no such column, category, number or date within the bounds, all of which are public; if no row can
+    /// have it and what was asked for before.
     pub fn given(&self, column: &str, value: &str) -> Result<Self> {
         let place = self.columns().iter().position(|known| known.name == column);
         let place = place.ok_or_else(|| {

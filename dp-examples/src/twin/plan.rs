@@ -15,9 +15,9 @@ use super::Result;
 /// 0.45 of the precision for them took a tenth off the error of single columns and left that of pairs as it
 /// was. Where all columns are measured together from the start, their single ones follow from that, and what
 /// they are needed for before is coarse. Where columns have many values, which blocks stand for here, the single ones
-/// alone say how values lie within levels: with 0.40 instead of 0.15 the deviation of two normal columns with bounds ten
-/// deviations away was 1.05 instead of 1.08 times the true one and their correlation nearer, but a logistic regression on
-/// two such columns further off; 0.25 lies between.
+/// alone say how values lie within levels: with 0.40 instead of 0.15 the deviation of two normal columns with bounds
+/// ten deviations away was 1.05 instead of 1.08 times the true one and their correlation nearer, but a logistic
+/// regression on two such columns further off; 0.25 lies between.
 const SINGLE: f64 = 0.40;
 const SINGLE_OF_CORE: f64 = 0.15;
 const SINGLE_OF_CORE_WITH_BLOCKS: f64 = 0.25;

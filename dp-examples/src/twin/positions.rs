@@ -1,12 +1,12 @@
 //! Where values lie within their levels, given where other columns' values lie within theirs.
 //!
-//! Joint marginals are of levels. If values were independent within them, a twin would lose a part of every correlation, the
-//! larger the wider its levels are, and regressions on it would be attenuated as by an error in the predictor. So numbers,
-//! days and columns of two categories count as what is seen of normal variables, jointly normal in each clique of the model's
-//! tree: the model's levels say how these are correlated, and with that where in its level each number or day is likely to lie.
-//! Columns of three categories or more, and latent classes, have no order and say nothing of it.
-//! Nothing but the model is used for it. What each column by itself and any columns' levels together are distributed like
-//! stays as it was.
+//! Joint marginals are of levels. If values were independent within them, a twin would lose a part of every
+//! correlation, the larger the wider its levels are, and regressions on it would be attenuated as by an error in the
+//! predictor. So numbers, days and columns of two categories count as what is seen of normal variables, jointly normal
+//! in each clique of the model's tree: the model's levels say how these are correlated, and with that where in its
+//! level each number or day is likely to lie. Columns of three categories or more, and latent classes, have no order
+//! and say nothing of it. Nothing but the model is used for it. What each column by itself and any columns' levels
+//! together are distributed like stays as it was.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +25,8 @@ use super::schema::Kind;
 
 /// Correlations are at most this, so that no variable is a function of others.
 const MOST: f64 = 0.995;
-/// Correlations that are less than this are left out, which saves time: they would add less than a hundredth to a correlation.
+/// Correlations that are less than this are left out, which saves time: they would add less than a hundredth to a
+/// correlation.
 const LEAST: f64 = 0.01;
 /// Terms of the series in powers of a correlation. What is left out is weighted by at most `0.995⁵¹²`, which is 0.08.
 const TERMS: usize = 512;
@@ -189,11 +190,11 @@ impl Positions {
         Ok(Self { latents: coupled.collect(), ..none })
     }
 
-    /// For each column of numbers or days that others say something of, how much of its level's records lie below each row's
-    /// value: a share from 0 to 1. `levels` has the level of each column in each row.
+    /// For each column of numbers or days that others say something of, how much of its level's records lie below each
+    /// row's value: a share from 0 to 1. `levels` has the level of each column in each row.
     ///
-    /// Gibbs sampling of the variables between the ends of their levels. The random numbers are this generator's only by
-    /// the seeds of stretches of rows, whatever the number of threads.
+    /// Gibbs sampling of the variables between the ends of their levels. The random numbers are this generator's only
+    /// by the seeds of stretches of rows, whatever the number of threads.
     pub(super) fn draw<R: Rng>(&self, levels: &[Vec<u32>], dice: &mut Dice<R>) -> Vec<Option<Vec<f32>>> {
         let mut found: Vec<Option<Vec<f32>>> = vec![None; self.columns];
         if self.latents.is_empty() {
@@ -320,8 +321,8 @@ fn covariance(shares: &[f64], width: usize, (one, other): (&Scores, &Scores)) ->
     if total > 1e-12 { (product - sums.0 * sums.1 / total) / total } else { 0.0 }
 }
 
-/// The standard deviation of the noise in a correlation: of the levels' means' covariance, over how fast that grows with
-/// the correlation. Zero where no marginal holds both columns, so that what was measured of others says it.
+/// The standard deviation of the noise in a correlation: of the levels' means' covariance, over how fast that grows
+/// with the correlation. Zero where no marginal holds both columns, so that what was measured of others says it.
 fn of_noise(model: &Model, pair: (usize, usize), (one, other): (&Scores, &Scores)) -> f64 {
     let cells = model.columns[pair.0].level_count() * model.columns[pair.1].level_count();
     let holds = |table: &&Counted| [pair.0, pair.1].iter().all(|column| table.columns.contains(column));
@@ -345,8 +346,8 @@ fn beyond_noise(found: f64, deviation: f64) -> f64 {
     (1.0 - (deviation / found).powi(2)).max(0.0)
 }
 
-/// A variable's regression on others, and the variance that is left. Its correlations are found one by one, and so may not
-/// go together with those of the others: they are pulled towards zero until they do.
+/// A variable's regression on others, and the variance that is left. Its correlations are found one by one, and so may
+/// not go together with those of the others: they are pulled towards zero until they do.
 fn regression(of_others: &DMatrix<f64>, of_own: &mut DVector<f64>) -> (DVector<f64>, f64) {
     let Some(factor) = Cholesky::new(of_others.clone()).filter(|_| !of_own.is_empty()) else {
         of_own.fill(0.0);
@@ -445,8 +446,8 @@ mod tests {
         assert!((beyond_noise(0.4, 0.2) - 0.75).abs() < 1e-12);
     }
 
-    /// Of 3,000 records with correlation .9 a twin at ε = 1, of 9 levels each, has .87 and .88; with values that were independent
-    /// within levels it had .82 and .83.
+    /// Of 3,000 records with correlation .9 a twin at ε = 1, of 9 levels each, has .87 and .88; with values that were
+    /// independent within levels it had .82 and .83.
     #[test]
     fn correlations_outlive_levels() {
         let folder = TestFolder::new();

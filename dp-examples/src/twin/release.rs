@@ -38,8 +38,9 @@ pub struct Fitted {
 
 /// Most combinations of values of columns that are all measured with each other.
 const MOST_OF_CORE: usize = 1 << 18;
-/// Levels of a column of numbers, over `(N/σ)^¼`. With 2 instead of a number that grew as a square root, regressions on twins of
-/// 30,000 generated records came from 0.84 and 0.71 of their coefficients to 0.99 and 0.99; with 1.5 a parabola was lost.
+/// Levels of a column of numbers, over `(N/σ)^¼`. With 2 instead of a number that grew as a square root, regressions on
+/// twins of 30,000 generated records came from 0.84 and 0.71 of their coefficients to 0.99 and 0.99; with 1.5 a
+/// parabola was lost.
 const LEVELS_BY_NOISE: f64 = 2.0;
 /// Most columns of a table of which pairs are chosen after the tree has grown.
 const MOST_FOR_PAIRS: usize = 40;
@@ -84,10 +85,10 @@ pub fn fit(data: Data, settings: &Settings, purse: &mut (impl Purse + ?Sized), s
     marginals.pay(&events, purse)?;
     let released =
         marginals.counts(&(0..all).map(|column| vec![column]).collect::<Vec<_>>(), plan.single_noise)?;
-    // Public from here on, but for what `marginals` holds. A marginal of two columns of k levels each has k² cells, and noise
-    // that may not be negative leaves a part of about 0.4 σ k²/N of the records in the wrong ones; levels lose a part of about
-    // 1/k² of how columns depend on each other, where positions within levels do not say it. The sum is least for a k that
-    // grows as (N/σ)^¼.
+    // Public from here on, but for what `marginals` holds. A marginal of two columns of k levels each has k² cells, and
+    // noise that may not be negative leaves a part of about 0.4 σ k²/N of the records in the wrong ones; levels lose a
+    // part of about 1/k² of how columns depend on each other, where positions within levels do not say it. The sum is
+    // least for a k that grows as (N/σ)^¼.
     let joint_noise = Plan::deviation(plan.joint_noise, relation);
     let most = |column: usize, total: f64| {
         let limit = if core.contains(&column) { most_of_core as f64 } else { f64::INFINITY };
@@ -127,8 +128,8 @@ pub fn fit(data: Data, settings: &Settings, purse: &mut (impl Purse + ?Sized), s
 }
 
 /// The columns that are all measured with each other: those that were named, with the target; without any all
-/// columns, where they have few combinations. And how many levels each column of numbers may have at the most: as many as let
-/// all of them be told apart together.
+/// columns, where they have few combinations. And how many levels each column of numbers may have at the most: as many
+/// as let all of them be told apart together.
 fn core(columns: &[Encoding], mut named: Vec<usize>, target: Option<usize>) -> Result<(Vec<usize>, usize)> {
     let widest = LEVELS.1 as usize;
     // What levels there will be is not known before the release; twice as many as are wanted at the most.

@@ -9,8 +9,8 @@ use super::{Error, Result};
 /// Most rows that are drawn at a time.
 pub(super) const MOST_ROWS: u64 = 100_000_000;
 
-/// Fewer rows of a level than this have the values of their own positions; more are spread evenly, in the order of these, which
-/// for a few would say little of them.
+/// Fewer rows of a level than this have the values of their own positions; more are spread evenly, in the order of
+/// these, which for a few would say little of them.
 const FEW: usize = 64;
 
 /// How often rows that do not keep the constraints are drawn again.

@@ -109,7 +109,8 @@ impl Sizes {
 /// are for models that are known without noise.
 ///
 /// `rows_per_record` is k. It is needed where T is not positive, which for twins of
-/// [`ROWS_PER_RECORD`] rows hardly happens: then V is taken to be that of real rows, `k ū`, and ν is m − 1. (Reiter 2002,
+/// [`ROWS_PER_RECORD`] rows hardly happens: then V is taken to be that of real rows, `k ū`, and ν is m − 1. (Reiter
+/// 2002,
 /// *Satisfying disclosure restrictions with synthetic data sets*, takes T to be k ū there.)
 ///
 /// ```

@@ -50,16 +50,18 @@ use std::path::PathBuf;
 /// | where factors begin | at the prior, moved a little at random; rows `w_j` of J that meet a record's Boolean vector at `1/J` of the prior's variance | |
 ///
 /// # Privacy
-/// All statistics of a step are one release of the Gaussian mechanism on all records, of one vector whose norm is at most
+/// All statistics of a step are one release of the Gaussian mechanism on all records, of one vector whose norm is at
+/// most
 /// `C`. Where a record is replaced, two vectors differ by at most `2C`; by `√2 C` where every block is proved to have
-/// elements (of matrices, quadratic forms) of one sign, so that no two records' vectors have a negative inner product; and
-/// by [a known number](super::logistic_sensitivity) for logistic regression. The noise is of that size, and the event that
-/// is debited says so. Everything else, the repair of statistics included, is computed from what was released.
+/// elements (of matrices, quadratic forms) of one sign, so that no two records' vectors have a negative inner product;
+/// and by [a known number](super::logistic_sensitivity) for logistic regression. The noise is of that size, and the
+/// event that is debited says so. Everything else, the repair of statistics included, is computed from what was
+/// released.
 ///
-/// *Records' own factors* may go on from step to step. They are never released. What a step knows of a record then depends
-/// on that record and on earlier releases, and on no other record; so, given all earlier releases, one record changes
-/// one contribution, which is clipped to `C` whatever its factors are. Each step is a Gaussian mechanism of the same
-/// sensitivity, chosen by what was released before, and such steps compose as those of a fixed sequence do. A
+/// *Records' own factors* may go on from step to step. They are never released. What a step knows of a record then
+/// depends on that record and on earlier releases, and on no other record; so, given all earlier releases, one record
+/// changes one contribution, which is clipped to `C` whatever its factors are. Each step is a Gaussian mechanism of the
+/// same sensitivity, chosen by what was released before, and such steps compose as those of a fixed sequence do. A
 /// [checkpoint](Self::checkpoint) of a run that is not complete holds these factors, and is as secret as the data;
 /// that of a complete run does not hold them.
 ///
@@ -113,8 +115,8 @@ impl<M: Model> ConjugateVi<M> {
     }
 
     /// No clipping and no noise, for comparison. The report says **NOT PRIVATE**. Factors that meet each other are then
-    /// updated in turn, so that the bound on the evidence does not fall, but for what [sweeps](Self::sweeps) over Boolean
-    /// values leave.
+    /// updated in turn, so that the bound on the evidence does not fall, but for what [sweeps](Self::sweeps) over
+    /// Boolean values leave.
     #[must_use]
     pub fn without_privacy(mut self) -> Self {
         self.said.without_privacy = true;
@@ -221,8 +223,8 @@ impl<M: Model> ConjugateVi<M> {
         self
     }
 
-    /// Leaves a checkpoint in this file at intervals of this many steps, from which [`resume`](Self::resume) goes on. All
-    /// steps are paid for before the first.
+    /// Leaves a checkpoint in this file at intervals of this many steps, from which [`resume`](Self::resume) goes on.
+    /// All steps are paid for before the first.
     ///
     /// **The file is as secret as the data**: see [`Checkpoint`](crate::Checkpoint).
     #[must_use]
@@ -258,8 +260,8 @@ impl<M: Model> ConjugateVi<M> {
     /// Runs inference, paid from a ledger that holds just the budget.
     ///
     /// # Errors
-    /// As [`start`](Self::start); [`Error::CheckpointExists`](crate::Error::CheckpointExists) if there is a file already where
-    /// the checkpoint is to be.
+    /// As [`start`](Self::start); [`Error::CheckpointExists`](crate::Error::CheckpointExists) if there is a file
+    /// already where the checkpoint is to be.
     pub fn fit(self, records: &Sensitive<Records>) -> Result<Fit> {
         self.run(records, None, From::Start)
     }
@@ -267,8 +269,8 @@ impl<M: Model> ConjugateVi<M> {
     /// Runs inference, paid from a ledger that other mechanisms share.
     ///
     /// # Errors
-    /// As [`fit`](Self::fit); if the ledger has another relation, or its budget does not allow all steps. Then nothing is
-    /// debited.
+    /// As [`fit`](Self::fit); if the ledger has another relation, or its budget does not allow all steps. Then nothing
+    /// is debited.
     pub fn fit_from(self, records: &Sensitive<Records>, purse: &mut impl Purse) -> Result<Fit> {
         self.run(records, Some(purse), From::Start)
     }

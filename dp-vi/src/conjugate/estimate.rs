@@ -2,9 +2,9 @@
 
 /// What a conjugate fit looks for: a posterior, or values (*variational EM*).
 ///
-/// The steps are the same and so is what is released: expected statistics at `t`, clipped, with noise. What differs is what
-/// is made of them. With `Ŝ` the noisy statistics, `η₀ = ∂ ln p(θ)/∂T` those of the prior and `T` the statistics of a
-/// site's family,
+/// The steps are the same and so is what is released: expected statistics at `t`, clipped, with noise. What differs is
+/// what is made of them. With `Ŝ` the noisy statistics, `η₀ = ∂ ln p(θ)/∂T` those of the prior and `T` the statistics
+/// of a site's family,
 ///
 /// ```text
 /// Posterior     q(θ) ∝ exp⟨η₀ + Ŝ, T(θ)⟩            t = E_q[T(θ)]        variational Bayes (VBEM)
@@ -13,18 +13,19 @@
 /// ```
 ///
 /// The last two are variational Bayes with factors that are points (Neal and Hinton 1998; Park and others 2020, section
-/// 2.5 and appendix 6): records' own latent values still have distributions, shared ones have values. Without privacy the
-/// sites are updated in turn, so that `ln p(θ*) + Σ_i ℓ_i(T(θ*))`, or the sum alone, never falls. Where records' own values
-/// are summed out exactly this is the log density of the data, and the algorithm is EM of Dempster, Laird and Rubin (1977),
-/// one conditional maximum after another where there are several sites (Meng and Rubin 1993).
+/// 2.5 and appendix 6): records' own latent values still have distributions, shared ones have values. Without privacy
+/// the sites are updated in turn, so that `ln p(θ*) + Σ_i ℓ_i(T(θ*))`, or the sum alone, never falls. Where records'
+/// own values are summed out exactly this is the log density of the data, and the algorithm is EM of Dempster, Laird
+/// and Rubin (1977), one conditional maximum after another where there are several sites (Meng and Rubin 1993).
 ///
 /// Points at the edge of a set are kept inside it: what a logarithm is multiplied by (a category's count less one,
 /// for example) is taken to be at least 1e-9. A prior of concentration below 1 so empties categories, and a category
 /// that is empty stays so; take a concentration of at least 1 with `Mode`. A value for which noisy statistics have no
 /// maximum, such as the mean of a component that noise says has no records, stays where it was.
 ///
-/// The mode of a density depends on the parameters it is written in: here those of the model's `sample` statements. Modes of
-/// hierarchies (a scale together with the values it is the scale of) are often degenerate; the posterior is not.
+/// The mode of a density depends on the parameters it is written in: here those of the model's `sample` statements.
+/// Modes of hierarchies (a scale together with the values it is the scale of) are often degenerate; the posterior is
+/// not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Estimate {

@@ -27,7 +27,8 @@ use std::path::Path;
 
 /// A conjugate fit, step by step: each [`step`](Self::step) makes one release that was paid for.
 ///
-/// [`ConjugateVi::fit`](super::ConjugateVi::fit) makes all steps; this is for those who want to hold the loop themselves.
+/// [`ConjugateVi::fit`](super::ConjugateVi::fit) makes all steps; this is for those who want to hold the loop
+/// themselves.
 pub struct ConjugateTraining<'r> {
     steps: Steps<'r, FullBatchSampler>,
     /// Records' own factors, where these go on from step to step.

@@ -6,8 +6,8 @@ use ppl_core::conjugate::{Statistic, Statistics};
 use ppl_core::transform::linear_predictor;
 use ppl_core::{SiteKind, Var, gradient};
 
-/// The features of a logistic regression, with the sign of the outcome, if it is one whose statistics have the exact bound:
-/// all that a record says is one Bernoulli outcome with log-odds linear in one vector.
+/// The features of a logistic regression, with the sign of the outcome, if it is one whose statistics have the exact
+/// bound: all that a record says is one Bernoulli outcome with log-odds linear in one vector.
 ///
 /// ```text
 /// ℓ = −softplus(v),  v = ⟨x, w⟩,  x = ∂v/∂w:     s₁ = −x/2,   s₂ = −½ ξ x xᵀ

@@ -29,8 +29,8 @@ const STEPS_OF_LOGISTIC: u64 = 5;
 /// came to the same perplexity within its errors, at any ε from 1 to 8; BENCHMARKS.md has the command.
 const COUNTS: f64 = 6.0;
 
-/// Sweeps at a step over records' own factors that go on from the step before. On 20 Newsgroups a single one lags behind
-/// the topics and costs a hundredth of the perplexity; six gain nothing on three.
+/// Sweeps at a step over records' own factors that go on from the step before. On 20 Newsgroups a single one lags
+/// behind the topics and costs a hundredth of the perplexity; six gain nothing on three.
 const SWEEPS_KEPT: usize = 3;
 
 /// Steps without privacy.

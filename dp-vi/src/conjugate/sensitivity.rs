@@ -22,12 +22,13 @@ pub enum ReplaceBound {
 /// Rounding in a statistic, relative to it: far more than any of these programs round, and far less than matters.
 const ROUNDING: f64 = 1e-9;
 
-/// `L`, by which the second statistic of a logistic regression is multiplied before both are released together: at 2 the
-/// norms of both are at most ½, so that each has half of the squared norm.
+/// `L`, by which the second statistic of a logistic regression is multiplied before both are released together: at 2
+/// the norms of both are at most ½, so that each has half of the squared norm.
 ///
-/// On made-up tables (eight numbers and 600 records at ε from 0.1 to 1; seventeen columns, 4,000 records and one positive
-/// in twenty at ε from 0.5 to 2) areas under the curve at 2 were within 0.01 of the best of √2, 2, 2√2 and 4; at 2√2, where
-/// the first statistic has more noise, they were up to 0.02 below that on the small ones, and at 4 up to 0.04.
+/// On made-up tables (eight numbers and 600 records at ε from 0.1 to 1; seventeen columns, 4,000 records and one
+/// positive in twenty at ε from 0.5 to 2) areas under the curve at 2 were within 0.01 of the best of √2, 2, 2√2 and 4;
+/// at 2√2, where the first statistic has more noise, they were up to 0.02 below that on the small ones, and at 4 up to
+/// 0.04.
 pub(super) const LOGISTIC_SCALE: f64 = 2.0;
 
 /// The largest change of the pair of statistics of a logistic regression with rows of norm at most 1,
@@ -38,8 +39,8 @@ pub(super) const LOGISTIC_SCALE: f64 = 2.0;
 /// replace-one   Δ² = max over 0 ≤ t ≤ 1 of (1 + t)/2 + L² max(1/16, (1 − t²)/8)
 /// ```
 ///
-/// *Proof of the second.* Let `a`, `a' ≤ ½` be the norms of `s₁` and `s₁'`, `c`, `c' ≤ ¼` those of `s₂` and `s₂'`, and `t`
-/// the absolute cosine between the rows. Then `‖s₁ − s₁'‖² ≤ a² + a'² + 2aa't ≤ (1 + t)/2`, and
+/// *Proof of the second.* Let `a`, `a' ≤ ½` be the norms of `s₁` and `s₁'`, `c`, `c' ≤ ¼` those of `s₂` and `s₂'`, and
+/// `t` the absolute cosine between the rows. Then `‖s₁ − s₁'‖² ≤ a² + a'² + 2aa't ≤ (1 + t)/2`, and
 /// `‖s₂ − s₂'‖² = c² + c'² − 2cc't²` is convex in each of `c` and `c'`, so largest at an end: at most
 /// `max(1/16, (1 − t²)/8)`. Both are attained together. The bound holds for any weights of records that keep the norms
 /// within these.

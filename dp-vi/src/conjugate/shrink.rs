@@ -3,7 +3,8 @@
 /// Strata of columns by their total.
 const STRATA: usize = 8;
 
-/// Least count of a cell, relative to what its margins say: what is seen so rarely that noise hides it is not ruled out.
+/// Least count of a cell, relative to what its margins say: what is seen so rarely that noise hides it is not ruled
+/// out.
 const LEAST: f64 = 0.1;
 
 /// Shrinks a table of noisy counts, each with noise of this standard deviation, towards the product of its margins:
@@ -15,10 +16,10 @@ const LEAST: f64 = 0.1;
 /// s_kv ← max(m_kv + λ d_kv, m_kv/10),      λ = (D − n_k)/D, at least 0
 /// ```
 ///
-/// where `D` is the mean of `d²` over the columns of a stratum of similar totals, and `n_k = sd² ((1 − r_k)² + (K − 1) r_k²)`
-/// what noise adds to it: an empirical Bayes estimate of how much of the deviations is noise. `columns` are the
-/// columns' totals, known better than the table's own sums `s_·v`. These cancel in `d`, so that errors of a total, which is
-/// common to all rows, do not pass for a difference between them.
+/// where `D` is the mean of `d²` over the columns of a stratum of similar totals, and `n_k = sd² ((1 − r_k)² + (K − 1)
+/// r_k²)` what noise adds to it: an empirical Bayes estimate of how much of the deviations is noise. `columns` are the
+/// columns' totals, known better than the table's own sums `s_·v`. These cancel in `d`, so that errors of a total,
+/// which is common to all rows, do not pass for a difference between them.
 ///
 /// Without noise, negative counts become 0 and nothing else changes.
 pub(super) fn shrink(table: &mut [f64], columns: &[f64], sd: f64) {

@@ -112,12 +112,14 @@ impl<M: Model, G: Model> Amortised<M, G> {
     /// E_q[ln p(z)] = ½ (ln p(m + s) + ln p(m − s)),    E_q[ln q(z)] likewise        q = N(m, s²), element by element
     /// ```
     ///
-    /// which is exact, as both are quadratic in every element of z. (In words of other libraries: a mean-field bound in place of a
-    /// trace bound, or an analytic KL divergence.) The bound that is maximised is the same, and a record's gradient has
-    /// less noise of its own: so it is shorter, keeps more of its direction when it is clipped, and steps with privacy say
-    /// more at the same cost. Privacy does not depend on it, nor do gradients by the likelihood, which are at the draw.
+    /// which is exact, as both are quadratic in every element of z. (In words of other libraries: a mean-field bound in
+    /// place of a trace bound, or an analytic KL divergence.) The bound that is maximised is the same, and a record's
+    /// gradient has less noise of its own: so it is shorter, keeps more of its direction when it is clipped, and steps
+    /// with privacy say more at the same cost. Privacy does not depend on it, nor do gradients by the likelihood, which
+    /// are at the draw.
     ///
-    /// Where the prior's parameters are computed from other values that the guide draws, the expectation is that given these.
+    /// Where the prior's parameters are computed from other values that the guide draws, the expectation is that given
+    /// these.
     #[must_use]
     pub fn closed_form(mut self) -> Self {
         self.closed_form = true;
@@ -170,7 +172,8 @@ impl<'g> Normal<'g> {
 /// The name of the normal distribution.
 const NORMAL: &str = "Normal";
 
-/// A normal distribution whose log density is its expectation under other independent normals: that of two points of each.
+/// A normal distribution whose log density is its expectation under other independent normals: that of two points of
+/// each.
 struct Averaged<'g> {
     base: Rc<dyn Distribution<'g> + 'g>,
     under: Normal<'g>,

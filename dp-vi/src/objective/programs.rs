@@ -507,8 +507,8 @@ mod tests {
         }
     }
 
-    /// Of other likelihoods a record's part of the curvature is the product of its score with itself, or the diagonal of
-    /// that, against the gradient's own program.
+    /// Of other likelihoods a record's part of the curvature is the product of its score with itself, or the diagonal
+    /// of that, against the gradient's own program.
     #[test]
     fn other_curvatures_are_products_of_scores() {
         let data = records(8);

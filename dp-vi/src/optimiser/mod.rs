@@ -113,8 +113,8 @@ pub trait Transformation<T: Scalar = f64> {
     /// resumed only by an optimiser of the same description.
     fn describe(&self) -> String;
 
-    /// Whether updates are about equally long however long the gradients are, as where each element is divided by a running
-    /// root mean square of its own. Not unless a stage says so; a chain is where one of its stages is.
+    /// Whether updates are about equally long however long the gradients are, as where each element is divided by a
+    /// running root mean square of its own. Not unless a stage says so; a chain is where one of its stages is.
     ///
     /// Where it is not, a [clip norm that follows the gradients](crate::Clipping::Adaptive) is bounded.
     fn is_scale_free(&self) -> bool {

@@ -104,8 +104,8 @@ pub(crate) struct Keeper {
 }
 
 impl Keeper {
-    /// Writes what `checkpoint` makes of the seed and of the records' fingerprint, which a complete run's file does not hold: it
-    /// makes no release any more, so any records will do.
+    /// Writes what `checkpoint` makes of the seed and of the records' fingerprint, which a complete run's file does not
+    /// hold: it makes no release any more, so any records will do.
     pub(crate) fn keep(
         &self,
         complete: bool,

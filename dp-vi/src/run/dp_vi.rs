@@ -311,12 +311,14 @@ impl<M, G, S> DpVi<M, G, S> {
     /// latent values
     /// the records' features vary about equally in all directions, as far as is known.
     ///
-    /// [Steps limited by the noise](Self::noise_limited_steps) are then equally long in all directions, and no curvature is
-    /// released during the run. What the noise of all steps together moves log odds by stays below `π/√3`, the standard
-    /// deviation of a logistic variable, and below ¾ of what the prior allows for. Without noise-limited steps this changes nothing.
+    /// [Steps limited by the noise](Self::noise_limited_steps) are then equally long in all directions, and no
+    /// curvature is released during the run. What the noise of all steps together moves log odds by stays below `π/√3`,
+    /// the standard deviation of a logistic variable, and below ¾ of what the prior allows for. Without noise-limited
+    /// steps this changes nothing.
     ///
-    /// The second moments that a design is whitened by are released by [`Summaries::second_moments`](crate::summaries::Summaries::second_moments), and
-    /// paid for and stated by [`released_before`](Self::released_before).
+    /// The second moments that a design is whitened by are released by
+    /// [`Summaries::second_moments`](crate::summaries::Summaries::second_moments), and paid for and stated by
+    /// [`released_before`](Self::released_before).
     #[must_use]
     pub fn whitened_features(mut self) -> Self {
         self.settings.whitened = true;
@@ -373,9 +375,10 @@ impl<M, G, S> DpVi<M, G, S> {
     /// it together with the fit, and so does the privacy statement.
     ///
     /// # Privacy
-    /// Each of these releases has been paid for when it was made, from the ledger that the fit is paid from, if others share
-    /// it; the fit does not pay for it again. What is named is taken at its word: releases of these very records without sampling, whose noise was as secret
-    /// as the fit's. A release that is left out here is missing in the fit's own statement, though not in the ledger's.
+    /// Each of these releases has been paid for when it was made, from the ledger that the fit is paid from, if others
+    /// share it; the fit does not pay for it again. What is named is taken at its word: releases of these very records
+    /// without sampling, whose noise was as secret as the fit's. A release that is left out here is missing in the
+    /// fit's own statement, though not in the ledger's.
     ///
     /// ```
     /// use dp_accountant::{Budget, Ledger, Relation};
@@ -422,21 +425,22 @@ impl<M, G, S> DpVi<M, G, S> {
         self
     }
 
-    /// `K`, the largest Frobenius norm of one record's part of the curvature, for likelihoods that depend on the shared values
-    /// through [one number that is linear in them](ppl_core::transform::scalar_predictor), of whatever slope: a
+    /// `K`, the largest Frobenius norm of one record's part of the curvature, for likelihoods that depend on the shared
+    /// values through [one number that is linear in them](ppl_core::transform::scalar_predictor), of whatever slope: a
     /// normal of known scale, a Poisson of a log rate. With it [`Correction::Full`] and
-    /// [`Correction::Diagonal`] release that curvature, `−f″(η) d dᵀ` clipped to `K`, in the place of the scores' second
-    /// moments, which are the curvature only where the model holds. The log density should be concave in that number: the
-    /// posterior takes no direction for one of negative curvature.
+    /// [`Correction::Diagonal`] release that curvature, `−f″(η) d dᵀ` clipped to `K`, in the place of the scores'
+    /// second moments, which are the curvature only where the model holds. The log density should be concave in that
+    /// number: the posterior takes no direction for one of negative curvature.
     ///
-    /// For features of typical norm `t` and a normal of scale σ, `K = t²/σ²` to twice that is right: parts of longer records are
-    /// cut, and the noise is proportional to `K`. It must be public: chosen without looking at the data, or made from what
-    /// has been released.
+    /// For features of typical norm `t` and a normal of scale σ, `K = t²/σ²` to twice that is right: parts of longer
+    /// records are cut, and the noise is proportional to `K`. It must be public: chosen without looking at the data, or
+    /// made from what has been released.
     ///
     /// # Errors
     ///
-    /// A plan refuses it where it is not between 1e-4 and 1e100, no curvature is released, the likelihood does not depend
-    /// on the shared values through one number that is linear in them, or `K` follows from the clip norm as for Bernoulli outcomes.
+    /// A plan refuses it where it is not between 1e-4 and 1e100, no curvature is released, the likelihood does not
+    /// depend on the shared values through one number that is linear in them, or `K` follows from the clip norm as for
+    /// Bernoulli outcomes.
     ///
     /// ```
     /// use dp_accountant::{Budget, Relation};
@@ -467,7 +471,8 @@ impl<M, G, S> DpVi<M, G, S> {
     /// Another optimiser than Adam, with its learning rate. See [`Transformation`].
     ///
     /// Where its steps grow with the gradients (plain ascent, with momentum or without) and the clip norm
-    /// [follows](Clipping::Adaptive) these, that norm is at most [six times](crate::Quantile#beside-plain-ascent) its first.
+    /// [follows](Clipping::Adaptive) these, that norm is at most [six times](crate::Quantile#beside-plain-ascent) its
+    /// first.
     #[must_use]
     pub fn optimiser(mut self, optimiser: impl Transformation + 'static) -> Self {
         self.settings.own_optimiser = true;
@@ -514,10 +519,12 @@ impl<M, G, S> DpVi<M, G, S> {
         self
     }
 
-    /// A line that a checkpoint of this run has beside the run's settings: a run goes on from it only if it has the same lines.
+    /// A line that a checkpoint of this run has beside the run's settings: a run goes on from it only if it has the
+    /// same lines.
     ///
-    /// For what a run depends on outside of it, such as the name of what was released for it and is kept elsewhere. The value is
-    /// readable in the file; [`Checkpoint::settings`](crate::Checkpoint::settings) gives it back as `name: value`.
+    /// For what a run depends on outside of it, such as the name of what was released for it and is kept elsewhere. The
+    /// value is readable in the file; [`Checkpoint::settings`](crate::Checkpoint::settings) gives it back as `name:
+    /// value`.
     ///
     /// ```
     /// # use dp_vi::guides::AutoNormal;

@@ -19,8 +19,8 @@ use std::time::{Duration, Instant};
 
 impl<M, G, S> DpVi<M, G, S> {
     /// Called about two hundred times during a run, and at least once a second between steps. It may return
-    /// [`ControlFlow::Break`](std::ops::ControlFlow::Break) to stop there: the fit is then what has been found so far, and with a
-    /// [checkpoint](Self::checkpoint) it can be resumed.
+    /// [`ControlFlow::Break`](std::ops::ControlFlow::Break) to stop there: the fit is then what has been found so far,
+    /// and with a [checkpoint](Self::checkpoint) it can be resumed.
     ///
     /// A fit that goes on until it has converged calls it up to ten times a second, between batches of
     /// evaluations; one that is stopped has not [converged](crate::Convergence::converged).

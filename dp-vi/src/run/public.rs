@@ -58,7 +58,8 @@ impl<M: Model, G: Guide, S> DpVi<M, G, S> {
     /// fit [without privacy](Self::without_privacy), a normal guide of at most 500 elements goes on until it
     /// has converged, and [`Fit::convergence`] says how well it fits. Other guides, models with parameters, and
     /// fits for which steps, a schedule, draws or an optimiser were named, have none and take that number of
-    /// Adam's steps, 2,000 by default, each at a mirrored pair of draws. Settings of sampling and clipping have nothing to act on.
+    /// Adam's steps, 2,000 by default, each at a mirrored pair of draws. Settings of sampling and clipping have nothing
+    /// to act on.
     ///
     /// # Privacy
     /// Nothing is protected, and the report says so: a constant of the model is public. If it was computed

@@ -18,22 +18,24 @@ const PROBABILITY: f64 = 0.9;
 /// fit_s       fit(records_s):   does its central 90 % interval of each value hold θ_s?
 /// ```
 ///
-/// Whether a posterior includes the privacy noise truly depends on the model, the number of records, their inputs and the
-/// budget. A rehearsal measures it for these, before a budget is spent or after a fit. It reads no sensitive record: the
-/// truths are draws of a prior or of a posterior that was released, `inputs` are public or made up, and what is fitted is
-/// made from them. It costs nothing of a budget, and needs the time of as many fits as there are draws.
+/// Whether a posterior includes the privacy noise truly depends on the model, the number of records, their inputs and
+/// the budget. A rehearsal measures it for these, before a budget is spent or after a fit. It reads no sensitive
+/// record: the truths are draws of a prior or of a posterior that was released, `inputs` are public or made up, and
+/// what is fitted is made from them. It costs nothing of a budget, and needs the time of as many fits as there are
+/// draws.
 ///
 /// `fit` makes one fit as the real one is made or will be: the same guide, settings and budget, with a
-/// [ledger of its own](crate::DpVi::fit) and not the one that real records are paid from. Of `inputs` the columns that the
-/// model observes need only be there. Their number of records should be about that of the real ones, and their columns should be like the
-/// real ones in units, spread and correlation: what a rehearsal finds holds for these.
+/// [ledger of its own](crate::DpVi::fit) and not the one that real records are paid from. Of `inputs` the columns that
+/// the model observes need only be there. Their number of records should be about that of the real ones, and their
+/// columns should be like the real ones in units, spread and correlation: what a rehearsal finds holds for these.
 ///
 /// # What the figures say
 ///
-/// Intervals of an exact posterior hold values drawn from the *prior* nine times in ten, whatever the noise. At draws from a
-/// posterior they should hold nearly as many; less than that where the noise is large and the values are ones that the prior
-/// makes unlikely. Far less, as a half, says that the fit did not arrive, or that its intervals leave out a part of the noise. Of few
-/// rehearsals the figures are known as well as [`standard_error`](Rehearsal::standard_error) says.
+/// Intervals of an exact posterior hold values drawn from the *prior* nine times in ten, whatever the noise. At draws
+/// from a posterior they should hold nearly as many; less than that where the noise is large and the values are ones
+/// that the prior makes unlikely. Far less, as a half, says that the fit did not arrive, or that its intervals leave
+/// out a part of the noise. Of few rehearsals the figures are known as well as
+/// [`standard_error`](Rehearsal::standard_error) says.
 ///
 /// # Errors
 ///
@@ -86,7 +88,8 @@ pub fn rehearse<M: Model + ?Sized>(
         let posterior = found.posterior();
         let (mut held, mut values) = (0.0, 0);
         for name in posterior.sites() {
-            // Values that are not among the truths were drawn from their prior, for one run, and parameters have no interval.
+            // Values that are not among the truths were drawn from their prior, for one run, and parameters have no
+            // interval.
             let Some(truth) = truths.get(name).map(|truths| truths.index_axis(Axis(0), run)) else {
                 continue;
             };
@@ -146,13 +149,14 @@ pub struct RehearsedSite {
     pub name: String,
     /// In what share of the runs the central 90 % interval held the truth.
     pub held: ArrayD<f64>,
-    /// Root mean square, over the runs, of (mean − truth) over the stated standard deviation: about 1 where that is right, larger
-    /// where it is too small. Not finite where a mean was not.
+    /// Root mean square, over the runs, of (mean − truth) over the stated standard deviation: about 1 where that is
+    /// right, larger where it is too small. Not finite where a mean was not.
     pub error: ArrayD<f64>,
 }
 
 impl Rehearsal {
-    /// In what share of all cases, over runs and values, the central 90 % interval held the truth. NaN where there was no value.
+    /// In what share of all cases, over runs and values, the central 90 % interval held the truth. NaN where there was
+    /// no value.
     #[must_use]
     pub fn held(&self) -> f64 {
         match self.sites.is_empty() {
@@ -161,8 +165,8 @@ impl Rehearsal {
         }
     }
 
-    /// The standard error of [`held`](Self::held), from how much runs differ: values of one run are not independent. NaN of
-    /// a single run.
+    /// The standard error of [`held`](Self::held), from how much runs differ: values of one run are not independent.
+    /// NaN of a single run.
     #[must_use]
     pub fn standard_error(&self) -> f64 {
         let (runs, mean) = (self.runs as f64, self.held());
@@ -178,7 +182,8 @@ impl Rehearsal {
     }
 }
 
-/// A line for all values, and one for each site: the share that intervals held, the least of any element, and the error.
+/// A line for all values, and one for each site: the share that intervals held, the least of any element, and the
+/// error.
 impl fmt::Display for Rehearsal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(

@@ -56,9 +56,9 @@ const LEAST: f64 = 0.02;
 const PRIOR_VARIANCES: f64 = 2.0;
 
 /// The part of the octave from one in which a column's numbers are made up where all of them are in that octave, unless
-/// the model observes it. They may be a constant, or an indicator whose zeros the noise hides. All made up as ones, they
-/// could not be told from an intercept, and with a flat prior the fit went thirty thousand away; made up in all of the
-/// octave, they give coefficients units that are two thirds of what they should be.
+/// the model observes it. They may be a constant, or an indicator whose zeros the noise hides. All made up as ones,
+/// they could not be told from an intercept, and with a flat prior the fit went thirty thousand away; made up in all of
+/// the octave, they give coefficients units that are two thirds of what they should be.
 const CONSTANT: f64 = 0.25;
 
 /// How much longer or shorter than values coordinates have to be to be of use.

@@ -94,7 +94,8 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// A record adds between nothing and a unit, whatever is in it, so neighbours by either relation are within one.
+        /// A record adds between nothing and a unit, whatever is in it, so neighbours by either relation are within
+        /// one.
         #[test]
         fn a_record_adds_at_most_a_unit(
             counts in proptest::collection::vec(prop_oneof![0.0..50.0_f64, Just(0.0), Just(1e300), Just(-7.0), Just(f64::INFINITY)], 1..20),

@@ -68,9 +68,10 @@ use ppl_core::Records;
 /// Gaussian mechanism would give, whose event is debited. The sensitivity is that of the rounded
 /// contributions. Each number of noise has its law up to a total variation distance of 2⁻²⁴⁰, which adds
 /// `(1 + e^ε) 2⁻²⁴⁰` a number to the ledger's δ: with fewer than 2⁶⁴ numbers and ε ≤ 50, less than 10⁻³¹.
-/// [`second_moments`](Summaries::second_moments) alone is a sum of bounded vectors rounded to a grid, as the steps of a fit are
-/// ([`PrivacyNoise::Exact`](crate::PrivacyNoise)): its sums are computed within proven bounds, which the noise is
-/// charged for, and a release is drawn exactly up to 2⁻⁸⁸, which a fit that [names it](crate::DpVi::released_before) counts.
+/// [`second_moments`](Summaries::second_moments) alone is a sum of bounded vectors rounded to a grid, as the steps of a
+/// fit are ([`PrivacyNoise::Exact`](crate::PrivacyNoise)): its sums are computed within proven bounds, which the noise
+/// is charged for, and a release is drawn exactly up to 2⁻⁸⁸, which a fit that [names it](crate::DpVi::released_before)
+/// counts.
 ///
 /// *Relations.* The ledger's budget says which. With `Δ` the largest Euclidean norm by which the integer sums
 /// of two neighbours differ and `s` the noise's standard deviation, the event's noise multiplier is `s/Δ`

@@ -36,8 +36,8 @@ impl Summaries<'_> {
     ///
     /// # Privacy
     /// One record adds a symmetric matrix of Frobenius norm at most `K`, so each call is one release of the Gaussian
-    /// mechanism with this noise multiplier, for both relations, with exact integer noise. `T` and `K` have to be public:
-    /// chosen without looking at the data, or made from what has been released.
+    /// mechanism with this noise multiplier, for both relations, with exact integer noise. `T` and `K` have to be
+    /// public: chosen without looking at the data, or made from what has been released.
     ///
     /// # Examples
     /// ```
@@ -59,9 +59,10 @@ impl Summaries<'_> {
     /// ```
     ///
     /// # Errors
-    /// If there is no such column or it is not a vector of as many elements as `T` has columns, `T` or `K` is not finite or
-    /// `K` not positive, a number of the records is NaN, the noise multiplier is not positive and finite, or the budget does not allow it.
-    /// Then nothing is debited.
+    /// If there is no such column or it is not a vector of as many elements as `T` has columns, `T` or `K` is not
+    /// finite or
+    /// `K` not positive, a number of the records is NaN, the noise multiplier is not positive and finite, or the budget
+    /// does not allow it. Then nothing is debited.
     pub fn second_moments(
         &mut self,
         column: &str,
@@ -131,9 +132,9 @@ mod tests {
         )
     }
 
-    /// The mean of 300 releases of the same records by different seeds is the clipped sum to within six standard errors in
-    /// each element, and deviations from it have the stated standard deviation: their mean square over 300 · 3 numbers has a
-    /// relative standard error of √(2/900) = .048.
+    /// The mean of 300 releases of the same records by different seeds is the clipped sum to within six standard errors
+    /// in each element, and deviations from it have the stated standard deviation: their mean square over 300 · 3
+    /// numbers has a relative standard error of √(2/900) = .048.
     #[test]
     fn it_is_the_clipped_sum_with_the_noise_that_it_says() {
         let transform = array![[0.5, 0.0, 1.0], [0.0, 2.0, 0.0]];

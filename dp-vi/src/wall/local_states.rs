@@ -14,8 +14,8 @@ use ppl_core::{ExecutionPlan, Program, RecordGradient, Records};
 /// Nothing here is released. What is kept of a record is a function of that record and of what earlier steps released,
 /// and of no other record. So a step's release is a sum of one bounded contribution of each record, at states that
 /// an adaptive choice of the query may fix: given all earlier releases, adding, removing or replacing a record changes
-/// its own contribution only, each contribution is clipped to the same norm whatever the state, and the steps compose as
-/// any adaptive sequence of Gaussian mechanisms does.
+/// its own contribution only, each contribution is clipped to the same norm whatever the state, and the steps compose
+/// as any adaptive sequence of Gaussian mechanisms does.
 pub(crate) struct LocalStates<'r> {
     records: &'r Records,
     all: Vec<u64>,

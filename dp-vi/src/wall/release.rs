@@ -183,8 +183,8 @@ impl NoisySum {
         &mut self.program
     }
 
-    /// Takes another norm for contributions, which are bounded as a whole. It must depend on nothing but what is public.
-    /// The noise has that norm, too: what was said of its reach was said of the bound before.
+    /// Takes another norm for contributions, which are bounded as a whole. It must depend on nothing but what is
+    /// public. The noise has that norm, too: what was said of its reach was said of the bound before.
     ///
     /// # Errors
     /// If the norm is out of range, or follows a quantile, for then sums have an element that counts records.

@@ -132,8 +132,8 @@ impl Sensitive<Records> {
         Ok(IntegerSums::of_values(values(), numbers, add))
     }
 
-    /// Sums of integers over all records: `add` adds what a record contributes to `numbers` sums, by a number that is made
-    /// of its row of a column.
+    /// Sums of integers over all records: `add` adds what a record contributes to `numbers` sums, by a number that is
+    /// made of its row of a column.
     pub(crate) fn sums_of_rows(
         &self,
         column: &str,

@@ -634,8 +634,8 @@ mod tests {
     }
 
     /// The choice's law at every histogram of up to 12 coins, two candidates of which each fits one side as well as can
-    /// be and the other not at all: under add/remove the loss is that of its proof as coins become many; under replace-one
-    /// the ratio of `e^(s k)/(e^(s k) + e^(s (n − k)))` at neighbours.
+    /// be and the other not at all: under add/remove the loss is that of its proof as coins become many; under
+    /// replace-one the ratio of `e^(s k)/(e^(s k) + e^(s (n − k)))` at neighbours.
     #[test]
     fn the_check_finds_the_loss_of_the_choice() {
         use crate::mechanisms::choice_law;

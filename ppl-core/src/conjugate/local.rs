@@ -111,9 +111,9 @@ pub(super) struct Swept<'g> {
 /// which raises the bound where the value's elements do not meet each other. Elements of a Boolean vector do, and all
 /// change at once, so after the first sweep each `η` goes half of its way.
 ///
-/// Factors either begin anew, as if the record had said nothing, or, with `kept`, at natural parameters that are inputs of
-/// the program: then the bound is taken at these, and what they are after `kept` sweeps is a program of its own. Values
-/// whose elements meet each other always begin anew.
+/// Factors either begin anew, as if the record had said nothing, or, with `kept`, at natural parameters that are inputs
+/// of the program: then the bound is taken at these, and what they are after `kept` sweeps is a program of its own.
+/// Values whose elements meet each other always begin anew.
 ///
 /// No derivative passes through the sweeps: at the best factors there is none.
 pub(super) fn sweep<'g>(

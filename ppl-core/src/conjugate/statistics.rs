@@ -389,24 +389,24 @@ impl<'g> Statistics<'g> {
 
     /// Natural parameters of records' own factors that go on from step to step; empty where they begin anew.
     ///
-    /// Each is a per-record input of [`record`](Self::record), the bound at these factors. A step first computes what all
-    /// of them are next, at the shared values' expectations of the step, and then takes the gradient at these. What is
-    /// next for a record depends on that record and on shared values alone.
+    /// Each is a per-record input of [`record`](Self::record), the bound at these factors. A step first computes what
+    /// all of them are next, at the shared values' expectations of the step, and then takes the gradient at these. What
+    /// is next for a record depends on that record and on shared values alone.
     #[must_use]
     pub fn kept(&self) -> &[Kept<'g>] {
         &self.kept
     }
 
-    /// The expected statistics of a record's own latent values, by site: after the last sweep, or at the factors that are
-    /// [kept](Self::kept).
+    /// The expected statistics of a record's own latent values, by site: after the last sweep, or at the factors that
+    /// are [kept](Self::kept).
     #[must_use]
     pub fn local(&self) -> &[(String, Var<'g>)] {
         &self.local
     }
 
     /// The formulas of the program of [`scaled`](Self::scaled), with these scales and no weight, and of what records'
-    /// [kept](Self::kept) factors are next: where all that a record says are words of topics that it mixes, with a factor
-    /// that is kept. They pass over the words that a record does not have, see
+    /// [kept](Self::kept) factors are next: where all that a record says are words of topics that it mixes, with a
+    /// factor that is kept. They pass over the words that a record does not have, see
     /// [`RecordGradient::without_zeros`](crate::RecordGradient::without_zeros).
     #[must_use]
     pub fn words(&self, scales: &[f64]) -> Option<MixedWords> {

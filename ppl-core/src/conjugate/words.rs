@@ -19,9 +19,9 @@ use crate::transform::gradient;
 ///
 /// at a scale of 1; `None` for any other model.
 ///
-/// *Proof.* The observation's program is compared with that of this formula, operation by operation. The only other term is
-/// the prior of `θ`, whose family has the statistic `ln θ` alone; that its natural parameters are concentrations less 1
-/// shows in the means at several of them.
+/// *Proof.* The observation's program is compared with that of this formula, operation by operation. The only other
+/// term is the prior of `θ`, whose family has the statistic `ln θ` alone; that its natural parameters are
+/// concentrations less 1 shows in the means at several of them.
 pub(super) fn words<'g>(
     trace: &Trace<'g>,
     local: &[Local<'g>],

@@ -7,10 +7,10 @@ use std::collections::BTreeSet;
 impl Tree {
     /// A tree over all variables in which each of some sets lies in one clique.
     ///
-    /// Variables are eliminated one by one, the one whose neighbours lack the fewest edges first (least fill-in), and of
-    /// those the one with the fewest cells: a good order, which need not be the best. What is eliminated last comes first
-    /// in the tree. For the cliques of a tree it finds a tree with these cliques. The work is about the sum over cliques of
-    /// the square of their numbers of variables, times the number of variables.
+    /// Variables are eliminated one by one, the one whose neighbours lack the fewest edges first (least fill-in), and
+    /// of those the one with the fewest cells: a good order, which need not be the best. What is eliminated last comes
+    /// first in the tree. For the cliques of a tree it finds a tree with these cliques. The work is about the sum over
+    /// cliques of the square of their numbers of variables, times the number of variables.
     ///
     /// # Errors
     /// [`Error::Values`] if a set names a variable that does not exist; [`Error::TooMany`] as soon as the cliques have
@@ -30,8 +30,8 @@ impl Tree {
     }
 }
 
-/// Variables in the order in which they are eliminated, each with its neighbours at that time, which come later: the graph of
-/// the sets made chordal. Errors as of [`Tree::over`].
+/// Variables in the order in which they are eliminated, each with its neighbours at that time, which come later: the
+/// graph of the sets made chordal. Errors as of [`Tree::over`].
 pub(crate) fn eliminated(
     sizes: &[usize],
     sets: &[Vec<usize>],

@@ -97,8 +97,8 @@ impl Tree {
     /// `host`, in any order. The first clique has no parents, and its host is not looked at.
     ///
     /// # Errors
-    /// [`Error::Values`] if the variable does not exist or was brought in before, or the host does not exist or does not
-    /// hold all parents; [`Error::TooMany`] if the clique has more than 2³² cells.
+    /// [`Error::Values`] if the variable does not exist or was brought in before, or the host does not exist or does
+    /// not hold all parents; [`Error::TooMany`] if the clique has more than 2³² cells.
     pub fn push(&mut self, variable: usize, mut parents: Vec<usize>, host: usize) -> Result<()> {
         let first = self.cliques.is_empty();
         let host = if first { 0 } else { host };
@@ -195,8 +195,8 @@ impl Tree {
         Ok((0..self.cells(clique)).map(cell).collect())
     }
 
-    /// Sums a table of the clique at a place over everything but some of its variables, the last of which varies fastest
-    /// in the sums.
+    /// Sums a table of the clique at a place over everything but some of its variables, the last of which varies
+    /// fastest in the sums.
     ///
     /// # Errors
     /// Those of [`cells_of`](Self::cells_of); [`Error::Values`] if the table is not of the clique's size.

@@ -7,8 +7,8 @@ impl Tree {
     /// From a potential on each clique, the distribution of each clique's variable given its parents: messages from the
     /// last clique to the first. Where the parents' values cannot occur, the distribution is the even one.
     ///
-    /// After each message tables are scaled by their largest number, so that scales of potentials do not add up along the
-    /// tree. What is less than 10⁻³⁰⁸ of the largest weight in a clique counts as zero.
+    /// After each message tables are scaled by their largest number, so that scales of potentials do not add up along
+    /// the tree. What is less than 10⁻³⁰⁸ of the largest weight in a clique counts as zero.
     ///
     /// # Errors
     /// [`Error::Values`] unless there is a table of each clique's size; [`Error::OutOfRange`] if a number is negative,
@@ -18,8 +18,9 @@ impl Tree {
         Ok(self.collect(potentials)?.0)
     }
 
-    /// The logarithm of the sum over all joint values of the product of the potentials (the partition function); −∞ where
-    /// no joint value has a weight. Its gradient with respect to the logarithms of the potentials is [the marginals](Self::marginals).
+    /// The logarithm of the sum over all joint values of the product of the potentials (the partition function); −∞
+    /// where no joint value has a weight. Its gradient with respect to the logarithms of the potentials is [the
+    /// marginals](Self::marginals).
     ///
     /// # Errors
     /// As [`conditionals`](Self::conditionals).
@@ -28,8 +29,8 @@ impl Tree {
         Ok(self.collect(potentials.to_vec())?.1)
     }
 
-    /// The distribution of each clique, from those of variables given their parents, whose rows have to sum to one: that is
-    /// not checked.
+    /// The distribution of each clique, from those of variables given their parents, whose rows have to sum to one:
+    /// that is not checked.
     ///
     /// # Errors
     /// [`Error::Values`] unless there is a table of each clique's size; [`Error::OutOfRange`] if a number is negative,
@@ -62,7 +63,8 @@ impl Tree {
     }
 
     /// The joint distribution of one variable with each other one, which no clique needs to hold: the other varies
-    /// fastest. One pass for each of the variable's values. (In the variable's own place are its shares on the diagonal.)
+    /// fastest. One pass for each of the variable's values. (In the variable's own place are its shares on the
+    /// diagonal.)
     ///
     /// # Errors
     /// As [`conditionals`](Self::conditionals), and if no clique brings in the variable.
@@ -83,8 +85,8 @@ impl Tree {
         Ok(found)
     }
 
-    /// A value of each variable that a clique brings in, drawn clique by clique: `choose` picks one of several weights in
-    /// proportion to them. Variables without a clique have the value 0.
+    /// A value of each variable that a clique brings in, drawn clique by clique: `choose` picks one of several weights
+    /// in proportion to them. Variables without a clique have the value 0.
     ///
     /// # Errors
     /// As [`conditionals`](Self::conditionals); those of `choose`; [`Error::Values`] if it picks a place that does not

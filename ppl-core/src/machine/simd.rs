@@ -17,8 +17,8 @@ thread_local! {
     static PLAINLY: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
 }
 
-/// Does something whose kernels use no vectors, on this thread: what tests compare the vectors with. Without tests, they
-/// use them all the same.
+/// Does something whose kernels use no vectors, on this thread: what tests compare the vectors with. Without tests,
+/// they use them all the same.
 #[cfg(any(test, feature = "proptest"))]
 pub(crate) fn plainly<R>(work: impl FnOnce() -> R) -> R {
     /// Puts back what was, also where the work panics.
@@ -49,8 +49,8 @@ fn with_vectors<W: pulp::WithSimd<Output = ()>>(work: W) {
 }
 
 /// The same for machines with AVX-512, with AVX2 and without. Development builds of what uses this crate do without the
-/// first: every kernel is compiled for each instruction set, and the crate's own tests run the best that the machine has,
-/// and none.
+/// first: every kernel is compiled for each instruction set, and the crate's own tests run the best that the machine
+/// has, and none.
 #[cfg(target_arch = "x86_64")]
 #[inline]
 fn with_vectors<W: pulp::WithSimd<Output = ()>>(work: W) {

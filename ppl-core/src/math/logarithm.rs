@@ -42,7 +42,8 @@ pub fn ln_ratio<T: Real>(a: T, b: T) -> T {
     select(inside, result, edge(a) - edge(b))
 }
 
-/// (s, k) with a/b = 2ᵏ (1 + s)/(1 − s) and |s| ≤ 0.1716, for finite a, b > 0: one division, and nothing that overflows.
+/// (s, k) with a/b = 2ᵏ (1 + s)/(1 − s) and |s| ≤ 0.1716, for finite a, b > 0: one division, and nothing that
+/// overflows.
 #[inline(always)]
 pub(super) fn quotient_parts<T: Real>(a: T, b: T) -> (T, T) {
     let ((m, i), (n, j)) = (a.split(), b.split());

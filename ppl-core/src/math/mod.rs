@@ -15,8 +15,8 @@
 //!
 //! # How they are made
 //!
-//! Every function of [`Real`] numbers is straight-line arithmetic with selects: no branch, table, call or fused multiply–add. A
-//! plain loop over slices therefore becomes SIMD code when it is compiled for an instruction set, which
+//! Every function of [`Real`] numbers is straight-line arithmetic with selects: no branch, table, call or fused
+//! multiply–add. A plain loop over slices therefore becomes SIMD code when it is compiled for an instruction set, which
 //! `pulp::Arch::dispatch` chooses at run time:
 //!
 //! ```text

@@ -39,8 +39,8 @@ pub fn compute<'g>(formula: impl FnOnce(&'g Graph) -> Option<Var<'g>>) -> Option
 
 /// A call that is under way, however it ends. With the outermost one arrays are forgotten.
 ///
-/// Its methods are what does not depend on the formula: they are compiled once, where there are as many formulas as laws
-/// have questions.
+/// Its methods are what does not depend on the formula: they are compiled once, where there are as many formulas as
+/// laws have questions.
 struct Call(&'static AtOnce);
 
 impl Call {

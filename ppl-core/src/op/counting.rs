@@ -139,9 +139,9 @@ pub(super) fn relative_lack<T: Scalar>(x: T, m: T) -> T {
     if x == T::zero() { T::one() } else { (m - x) / m }
 }
 
-/// The cotangent of `target`, one number, in an array of expectations `m = target · other` from which the deviance of one
-/// number `x` was taken: there `m` has the cotangent `g (1 − x/m)`, and `other` times that is `g (other − x/target)`, without
-/// a division for each element. `None` where the cotangent of `m` is another.
+/// The cotangent of `target`, one number, in an array of expectations `m = target · other` from which the deviance of
+/// one number `x` was taken: there `m` has the cotangent `g (1 − x/m)`, and `other` times that is `g (other −
+/// x/target)`, without a division for each element. `None` where the cotangent of `m` is another.
 pub(super) fn factor_of_expectation<'g>(
     cotangent: Var<'g>,
     expectation: Var<'g>,
@@ -242,8 +242,8 @@ several! {
         value: math::negative_binomial_quantile(total_count, logits, math::Tail::Upper(q)),
         slopes: [zero(), zero(), zero()],
     },
-    /// The smallest integer `k` with `ln P(K ≤ k) ≥ log_u` for `log_u = self`: [`Var::poisson_quantile`] of a probability that
-    /// may be too small for the number type.
+    /// The smallest integer `k` with `ln P(K ≤ k) ≥ log_u` for `log_u = self`: [`Var::poisson_quantile`] of a
+    /// probability that may be too small for the number type.
     PoissonQuantileOfLogCdf, pub fn poisson_quantile_of_log_cdf(rate, [log_u]) -> y {
         value: math::poisson_quantile(rate, math::Tail::LogLower(log_u)),
         slopes: [zero(), zero()],
@@ -254,8 +254,8 @@ several! {
         value: math::poisson_quantile(rate, math::Tail::LogUpper(log_q)),
         slopes: [zero(), zero()],
     },
-    /// The smallest integer `k` with `ln P(K ≤ k) ≥ log_u` for `log_u = self`: [`Var::binomial_quantile`] of a probability that
-    /// may be too small for the number type.
+    /// The smallest integer `k` with `ln P(K ≤ k) ≥ log_u` for `log_u = self`: [`Var::binomial_quantile`] of a
+    /// probability that may be too small for the number type.
     BinomialQuantileOfLogCdf, pub fn binomial_quantile_of_log_cdf(total_count, logits, [log_u]) -> y {
         value: math::binomial_quantile(total_count, logits, math::Tail::LogLower(log_u)),
         slopes: [zero(), zero(), zero()],
@@ -266,14 +266,14 @@ several! {
         value: math::binomial_quantile(total_count, logits, math::Tail::LogUpper(log_q)),
         slopes: [zero(), zero(), zero()],
     },
-    /// The smallest integer `k` with `ln P(K ≤ k) ≥ log_u` for `log_u = self`: [`Var::negative_binomial_quantile`] of a probability that
-    /// may be too small for the number type.
+    /// The smallest integer `k` with `ln P(K ≤ k) ≥ log_u` for `log_u = self`: [`Var::negative_binomial_quantile`] of a
+    /// probability that may be too small for the number type.
     NegativeBinomialQuantileOfLogCdf, pub fn negative_binomial_quantile_of_log_cdf(total_count, logits, [log_u]) -> y {
         value: math::negative_binomial_quantile(total_count, logits, math::Tail::LogLower(log_u)),
         slopes: [zero(), zero(), zero()],
     },
-    /// The smallest integer `k` with `ln P(K > k) ≤ log_q` for `log_q = self`: [`Var::negative_binomial_quantile_above`] of a
-    /// probability that may be too small for the number type.
+    /// The smallest integer `k` with `ln P(K > k) ≤ log_q` for `log_q = self`:
+    /// [`Var::negative_binomial_quantile_above`] of a probability that may be too small for the number type.
     NegativeBinomialQuantileOfLogSf, pub fn negative_binomial_quantile_of_log_sf(total_count, logits, [log_q]) -> y {
         value: math::negative_binomial_quantile(total_count, logits, math::Tail::LogUpper(log_q)),
         slopes: [zero(), zero(), zero()],

@@ -147,8 +147,8 @@ rows! { ($) special
         value: math::log_gamma_q_inverse(a, q),
         slopes: [a.gamma_slope(l), -(-a.log_gamma_density(l)).exp()],
     },
-    /// The `l` with `ln P(a, eˡ) = log_p`, for `a = self`: [`Var::log_gamma_p_inverse`] of probabilities that may be too
-    /// small for the number type. NaN for `log_p > 0`.
+    /// The `l` with `ln P(a, eˡ) = log_p`, for `a = self`: [`Var::log_gamma_p_inverse`] of probabilities that may be
+    /// too small for the number type. NaN for `log_p > 0`.
     LogGammaPInverseOfLog, pub fn log_gamma_p_inverse_of_log([a], log_p) -> l {
         value: math::log_gamma_p_inverse_of_log(a, log_p),
         slopes: [a.gamma_slope(l), (log_p - a.log_gamma_density(l)).exp()],

@@ -124,8 +124,8 @@ impl Primitive for Gather {
 /// The row that a number stands for, or [`BAD`].
 #[inline(always)]
 fn row_of<T: Scalar>(number: T, rows: usize) -> u32 {
-    // Beside 2⁵² an integer stands in the last bits; that is several times faster than a cast that saturates. There are at
-    // most 2²⁴ rows.
+    // Beside 2⁵² an integer stands in the last bits; that is several times faster than a cast that saturates. There are
+    // at most 2²⁴ rows.
     const BESIDE: f64 = 4_503_599_627_370_496.0;
     let number = number.as_f64();
     let shifted = number + BESIDE;

@@ -104,8 +104,8 @@ rows! { ($) special
             },
         ],
     },
-    /// `ln(R(a) − R(a + w))` for `a = self ≥ 0`, a width `w ≥ 0` and Mills' ratio `R(t) = Φ(−t)/φ(t)` of the standard normal
-    /// distribution, without cancellation: −∞ where `w = 0`. Relative error of the difference below 3e-14.
+    /// `ln(R(a) − R(a + w))` for `a = self ≥ 0`, a width `w ≥ 0` and Mills' ratio `R(t) = Φ(−t)/φ(t)` of the standard
+    /// normal distribution, without cancellation: −∞ where `w = 0`. Relative error of the difference below 3e-14.
     LogMillsDifference, pub fn log_mills_difference([a], width) -> y {
         value: math::log_mills_difference(a, width),
         slopes: [

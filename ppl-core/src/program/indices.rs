@@ -113,8 +113,8 @@ impl Graph {
     ///
     /// # Errors
     /// [`Error::Index`] with the site that uses the rows, if one does, the column, the record, its number, the
-    /// rows there are, and the line of the model; or [`Error::SchemaMismatch`]. The message quotes the data: it is for the holder of the records,
-    /// and not private.
+    /// rows there are, and the line of the model; or [`Error::SchemaMismatch`]. The message quotes the data: it is for
+    /// the holder of the records, and not private.
     ///
     /// ```
     /// use ppl_core::{Column, Graph, Record, Records};

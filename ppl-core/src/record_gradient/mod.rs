@@ -190,9 +190,10 @@ impl<T: Scalar> RecordGradient<T> {
         Ok(Self { plan, program, tiles, team, explanation, roundings, plain, record_inputs, words: None })
     }
 
-    /// The same sums, formed without the zeros of a column of counts: for a program that is, up to rounding, the gradient of
-    /// [`MixedWords`]. Sums and gradients of single records are then computed by these formulas, and bounds on rounding
-    /// errors are theirs. [`squared_norms`](Self::squared_norms) and [`keep`](Self::keep) run the program as before.
+    /// The same sums, formed without the zeros of a column of counts: for a program that is, up to rounding, the
+    /// gradient of [`MixedWords`]. Sums and gradients of single records are then computed by these formulas, and bounds
+    /// on rounding errors are theirs. [`squared_norms`](Self::squared_norms) and [`keep`](Self::keep) run the program
+    /// as before.
     ///
     /// Whether the formulas are those of the program is for the caller to know;
     /// [`Statistics::words`](crate::conjugate::Statistics::words) proves it.
@@ -212,7 +213,8 @@ impl<T: Scalar> RecordGradient<T> {
         Ok(self)
     }
 
-    /// Hands `run` what takes the place of the program, if anything does, with the shared values and the batch's states.
+    /// Hands `run` what takes the place of the program, if anything does, with the shared values and the batch's
+    /// states.
     fn by_words(
         &mut self,
         (records, batch): (&Records, &[u64]),

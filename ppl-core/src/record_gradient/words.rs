@@ -13,8 +13,8 @@ const SPAN: usize = 512;
 /// Numbers of a sum up to which a thread takes several spans of a wave.
 const SMALL: usize = 1 << 16;
 
-/// The term of a document whose words are drawn from topics that it mixes, in expected statistics, and its gradient with
-/// respect to `t_kv = E ln β_kv`:
+/// The term of a document whose words are drawn from topics that it mixes, in expected statistics, and its gradient
+/// with respect to `t_kv = E ln β_kv`:
 ///
 /// ```text
 /// ℓ = Σ_v n_v ln Σ_k θ̃_k β̃_kv + …        θ̃_k = exp E ln θ_k,   β̃_kv = exp t_kv
@@ -28,9 +28,9 @@ const SMALL: usize = 1 << 16;
 /// η_k ← η⁰_k + Σ_v n_v θ̃_k β̃_kv / Σ_j θ̃_j β̃_jv          η⁰: the prior's
 /// ```
 ///
-/// Logarithms below [`least`](Self::least) are raised to it, and have no derivative. A word that a document has not adds
-/// nothing anywhere, so only the words that it has are looked at: of a vocabulary of a thousand words an article has sixty.
-/// What is computed is what a program of these formulas computes on all words, up to rounding.
+/// Logarithms below [`least`](Self::least) are raised to it, and have no derivative. A word that a document has not
+/// adds nothing anywhere, so only the words that it has are looked at: of a vocabulary of a thousand words an article
+/// has sixty. What is computed is what a program of these formulas computes on all words, up to rounding.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MixedWords {
     /// Position of the column of counts.
@@ -138,8 +138,8 @@ impl MixedWords {
         }
     }
 
-    /// Moves the own factors of all documents on: a row of natural parameters for each. What becomes of a document depends
-    /// on its own counts and on the topics alone.
+    /// Moves the own factors of all documents on: a row of natural parameters for each. What becomes of a document
+    /// depends on its own counts and on the topics alone.
     ///
     /// ```
     /// use ndarray::{Array2, array};

@@ -264,8 +264,8 @@ pub fn derivatives(bytes: &[u8]) {
     }
 }
 
-/// A random program of one record's value, with numbers for what it reads, and what this crate computes of it: for other
-/// implementations to compare with.
+/// A random program of one record's value, with numbers for what it reads, and what this crate computes of it: for
+/// other implementations to compare with.
 #[derive(Clone, Debug)]
 pub struct SmoothCase {
     /// One output, a number of each record.

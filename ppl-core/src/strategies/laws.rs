@@ -119,7 +119,8 @@ pub fn draws_of_a_record_do_not_depend_on_other_records(model: &RandomModel, key
     }
 }
 
-/// A scale multiplies all terms of the log density, scales multiply each other, and a mask leaves everything or nothing.
+/// A scale multiplies all terms of the log density, scales multiply each other, and a mask leaves everything or
+/// nothing.
 ///
 /// # Panics
 /// If that does not hold.

@@ -162,7 +162,8 @@ pub fn scalar_predictor<'g>(value: Var<'g>, frontier: &[Var<'g>]) -> Result<Opti
         return Ok(None);
     }
     let graph = value.graph();
-    // Operations come after what they are made of, so the last of those that are open is passed by all ways if it is alone.
+    // Operations come after what they are made of, so the last of those that are open is passed by all ways if it is
+    // alone.
     let mut open = BTreeSet::from([value.id()]);
     while let Some(last) = open.pop_last() {
         let here = graph.var(last);

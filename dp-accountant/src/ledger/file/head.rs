@@ -6,8 +6,8 @@
 //! ```
 //!
 //! Each line is a [`LedgerMark`] in hexadecimal digits and a checksum of the line. Of the two, the one with more debits
-//! counts: a mark takes the place of the older one, so that a process which is killed while it writes leaves the other. A
-//! mark is written after its debit is on the disk, and so the ledger is never behind it.
+//! counts: a mark takes the place of the older one, so that a process which is killed while it writes leaves the other.
+//! A mark is written after its debit is on the disk, and so the ledger is never behind it.
 
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
@@ -19,8 +19,8 @@ use super::{failure, refuse_special, shown};
 use crate::disk::{folder_of, is_at, sync_folder};
 use crate::{Error, Result};
 
-/// Where the head of a ledger is. Symbolic links to the ledger are followed, so that each leads to the same head; hard links
-/// are names of their own, and a ledger has to be opened by the same one of them.
+/// Where the head of a ledger is. Symbolic links to the ledger are followed, so that each leads to the same head; hard
+/// links are names of their own, and a ledger has to be opened by the same one of them.
 pub(super) fn place_of(ledger: &Path) -> PathBuf {
     let mut name = std::fs::canonicalize(ledger).unwrap_or_else(|_| ledger.to_owned()).into_os_string();
     name.push(".head");

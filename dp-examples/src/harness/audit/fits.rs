@@ -30,8 +30,8 @@ pub struct OneRun {
     pub found: f64,
 }
 
-/// δ of the fit. The bound for one run adds some `2 m δ` for `m` canaries to the probability that it fails, which at 10⁻⁵
-/// would be far more than what a bound at this confidence may fail with.
+/// δ of the fit. The bound for one run adds some `2 m δ` for `m` canaries to the probability that it fails, which at
+/// 10⁻⁵ would be far more than what a bound at this confidence may fail with.
 const DELTA: f64 = 1e-10;
 
 /// The share of the canaries that are guessed to be in, and again of those that are guessed to be out.
@@ -84,12 +84,12 @@ pub fn whole_fit(canaries: u64, epsilon: f64, seed: u64) -> Result<OneRun, Box<d
 
 /// Elements of the two sites of [`steps`].
 const SITES: [usize; 2] = [2, 3];
-/// Steps of one fit, each an outcome. With more the noise would not be that of [`NOISE_MULTIPLIER`]: what is charged for
-/// noise that is not drawn quite exactly grows with e^ε.
+/// Steps of one fit, each an outcome. With more the noise would not be that of [`NOISE_MULTIPLIER`]: what is charged
+/// for noise that is not drawn quite exactly grows with e^ε.
 const STEPS: usize = 20;
 
-/// Sums of clipped gradients as an optimiser sees them: an outcome for each step of many fits. The record that is looked for
-/// pulls at one element of each site, far above any norm; two others do not pull at all.
+/// Sums of clipped gradients as an optimiser sees them: an outcome for each step of many fits. The record that is
+/// looked for pulls at one element of each site, far above any norm; two others do not pull at all.
 fn steps(relation: Relation, clipping: Clipping, count: usize) -> Result<Outcomes, Box<dyn Error>> {
     let event = |noise_multiplier: f64| Event::new(Mechanism::Gaussian { noise_multiplier }, Sampling::None);
     let made = STEPS as u64;
@@ -206,11 +206,12 @@ fn starts(relation: Relation, count: usize) -> Result<Outcomes, Box<dyn Error>> 
 
 const STARTS: &str = "a private start";
 
-/// Private starts are audited from so many outcomes on: each is planned anew, which takes a tenth of a second, so that there is
-/// one for fifty of the others, and fewer than these would prove nothing.
+/// Private starts are audited from so many outcomes on: each is planned anew, which takes a tenth of a second, so that
+/// there is one for fifty of the others, and fewer than these would prove nothing.
 const FOR_STARTS: usize = 50_000;
 
-/// Steps under the rules of clipping that sums do not have, and starts where there are many outcomes, in both relations.
+/// Steps under the rules of clipping that sums do not have, and starts where there are many outcomes, in both
+/// relations.
 pub(super) fn cases(draws: usize) -> Vec<(Setting, Make)> {
     let mut cases: Vec<(Setting, Make)> = Vec::new();
     for relation in [Relation::AddRemove, Relation::ReplaceOne] {

@@ -126,9 +126,9 @@ fn pure(events: &Composition) -> Option<f64> {
 /// Finds the threshold on the first half of the outcomes, and what it tells on the other half.
 ///
 /// The advantage of the attacker, `P(above) - P'(above)`, is at most that of the events. The smallest factor by which
-/// their noise would have to be smaller for that to hold is turned into an ε, so that it can be compared with the claim.
-/// What is claimed with δ = 0 bounds a ratio: of `P(above)` to `P'(above)`, or of the complements, or both together
-/// through the advantage; which of them at which threshold, the first half decides.
+/// their noise would have to be smaller for that to hold is turned into an ε, so that it can be compared with the
+/// claim. What is claimed with δ = 0 bounds a ratio: of `P(above)` to `P'(above)`, or of the complements, or both
+/// together through the advantage; which of them at which threshold, the first half decides.
 ///
 /// # Errors
 /// Those of the accountant, and outcomes that are too few.
@@ -288,7 +288,8 @@ mod tests {
 
     #[test]
     fn what_is_claimed_without_delta_is_held_to_its_ratio() {
-        // 12 % and 5 %, of which the ratio is e^0.875 and the advantage that of ε = 0.14. 4.9 standard errors of 10,000 leave
+        // 12 % and 5 %, of which the ratio is e^0.875 and the advantage that of ε = 0.14. 4.9 standard errors of 10,000
+        // leave
         // 10.5 % and 6.1 %, and so e^0.53.
         let outcomes = |epsilon: f64| Outcomes {
             relation: Relation::ReplaceOne,

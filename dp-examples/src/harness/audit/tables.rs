@@ -12,8 +12,8 @@ use std::error::Error;
 
 const NOISE_MULTIPLIER: f64 = 1.5;
 
-/// The data set with the record, and its neighbour. `apart` puts the other records at both ends, so that half of them are on
-/// either side of the middle; otherwise all are in the middle.
+/// The data set with the record, and its neighbour. `apart` puts the other records at both ends, so that half of them
+/// are on either side of the middle; otherwise all are in the middle.
 fn neighbours(relation: Relation, apart: bool) -> [Vec<f64>; 2] {
     let (low, high) = (0.0, 1.0);
     let others = if apart { [[low; 3], [high; 3]].concat() } else { vec![0.5 * (low + high); 6] };
@@ -178,8 +178,8 @@ pub(super) fn cases() -> Vec<(Setting, Make)> {
         add("choice of a marginal", "one cell of each a record", {
             Box::new(move |n| {
                 marginals(relation, n, &of_choice, |m| {
-                    // The record takes one marginal away from what is expected, and the other one towards it, by as much as a
-                    // record can; the penalty puts both choices on a level.
+                    // The record takes one marginal away from what is expected, and the other one towards it, by as
+                    // much as a record can; the penalty puts both choices on a level.
                     let (near, far, penalty) = match relation {
                         Relation::AddRemove => (vec![2.0, 2.0], vec![3.0, 6.0], 4.0),
                         Relation::ReplaceOne => (vec![3.0, 2.0], vec![2.0, 6.0], 3.0),

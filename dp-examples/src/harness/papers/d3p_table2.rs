@@ -133,15 +133,16 @@ fn fashion(lab: &Lab, seed: u64) -> Result<Images, Failure> {
     Ok(Images { train: part(false), test: part(true), widths: PAPERS, part: "prefix, " })
 }
 
-/// The same with less noise of its own in an image's gradient (the divergence in closed form, four draws for the likelihood),
-/// batches so large that a sample of the records adds next to nothing to what the noise costs, and a rate that falls to 0, so
-/// that weights do not end where noise has last carried them.
+/// The same with less noise of its own in an image's gradient (the divergence in closed form, four draws for the
+/// likelihood), batches so large that a sample of the records adds next to nothing to what the noise costs, and a rate
+/// that falls to 0, so that weights do not end where noise has last carried them.
 ///
-/// Where noise outweighs a batch's gradient `g` by far, a step of Adam moves a weight by its rate r times signal over noise.
-/// With T steps the noise of each is about `√T C/(N μ)` (μ what the budget comes to as a Gaussian mechanism), whatever the batch,
-/// so all steps together move it by `r √T · g N μ/C`, and noise carries it by `r √T`. A tenth of the steps at 3 times the rate do
-/// the same, and at twice that where rates fall to 0. The rate is the best of 0.003, 0.004, 0.005, 0.006 and 0.008 on 5,000
-/// training images that were held back from the others, by an independent program with seeds that are not those here.
+/// Where noise outweighs a batch's gradient `g` by far, a step of Adam moves a weight by its rate r times signal over
+/// noise. With T steps the noise of each is about `√T C/(N μ)` (μ what the budget comes to as a Gaussian mechanism),
+/// whatever the batch, so all steps together move it by `r √T · g N μ/C`, and noise carries it by `r √T`. A tenth of
+/// the steps at 3 times the rate do the same, and at twice that where rates fall to 0. The rate is the best of 0.003,
+/// 0.004, 0.005, 0.006 and 0.008 on 5,000 training images that were held back from the others, by an independent
+/// program with seeds that are not those here.
 fn ours(size: Size) -> How {
     How { batch: size.pick(1024.0, 64.0), epochs: size.pick(16.0, 2.0), clip_norm: 10.0, rate: 5e-3 }
 }

@@ -138,8 +138,8 @@ impl Named<'_> {
 
 /// Seconds of each step with privacy and without, from the fastest to the slowest, and the fit without.
 ///
-/// Steps of both kinds are taken in turn, so that what else the machine does meets both, after `warm` of each, which meet
-/// memory for the first time. Weights are averaged over the second half, as they are by default.
+/// Steps of both kinds are taken in turn, so that what else the machine does meets both, after `warm` of each, which
+/// meet memory for the first time. Weights are averaged over the second half, as they are by default.
 pub(super) fn steps_in_turn<M: Model, G: Guide, S: Subsampling>(
     vi: impl Fn() -> Result<DpVi<M, G, S>, Failure>,
     records: &Sensitive<Records>,

@@ -81,8 +81,8 @@ pub fn moments(posterior: &Posterior) -> dp_vi::Result<BTreeMap<String, Moments>
     posterior.sites().map(of).collect()
 }
 
-/// The share of true values that 90 % intervals hold, and the error in stated deviations, in so many rehearsals at draws of a
-/// posterior. `fit` has a seed of its own each time.
+/// The share of true values that 90 % intervals hold, and the error in stated deviations, in so many rehearsals at
+/// draws of a posterior. `fit` has a seed of its own each time.
 ///
 /// # Errors
 ///

@@ -25,8 +25,8 @@ struct Binned<'m> {
 /// shade(a, b) = √(n(a, b)/n(a))        I = Σ n(a, b)/n · log(n(a, b) n/(n(a) n(b))) − (a − 1)(b − 1)/(2 n)
 /// ```
 ///
-/// with `a` and `b` values that occur. The last part is what independent columns have on average of drawing `n` rows alone; pairs that have no more are left
-/// out. All of it is computed from the twin.
+/// with `a` and `b` values that occur. The last part is what independent columns have on average of drawing `n` rows
+/// alone; pairs that have no more are left out. All of it is computed from the twin.
 pub(super) fn write_pairs(page: &mut String, model: &Model, rows: &Rows) -> std::fmt::Result {
     let binned: Vec<Binned<'_>> =
         (0..model.columns().len().min(MOST_COLUMNS)).map(|place| binned(model, rows, place)).collect();

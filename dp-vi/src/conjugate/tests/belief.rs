@@ -30,8 +30,8 @@ fn made_up(images: usize) -> Records {
     Records::from_columns([("pixels", pixels)]).unwrap()
 }
 
-/// With hundreds of pixels, weights that begin at their prior switch off every unit of every image, and nothing is learnt
-/// but the mean image.
+/// With hundreds of pixels, weights that begin at their prior switch off every unit of every image, and nothing is
+/// learnt but the mean image.
 #[test]
 fn units_are_told_apart_without_noise_and_with_hardly_any() {
     let records = Sensitive::new(made_up(200));
@@ -64,9 +64,9 @@ fn units_are_told_apart_without_noise_and_with_hardly_any() {
     }
 }
 
-/// A weight of a column that is 1 everywhere and a constant explain the same, `w + c = 1.2`. From the first release each
-/// would make up for all of it, 2.4 together. Later the average still holds what was released at another constant: with
-/// half steps the exact sums are 1.5 after two steps, 1.35 after five.
+/// A weight of a column that is 1 everywhere and a constant explain the same, `w + c = 1.2`. From the first release
+/// each would make up for all of it, 2.4 together. Later the average still holds what was released at another constant:
+/// with half steps the exact sums are 1.5 after two steps, 1.35 after five.
 #[test]
 fn factors_that_meet_each_other_do_not_overshoot() {
     let model = |ctx: &mut Ctx<'_>| {

@@ -92,8 +92,8 @@ fn bad_input_is_an_error_with_the_value_and_the_bound() {
     assert!(vi().fit_from(&records, &mut ledger).is_err());
 }
 
-/// Where a matrix of second moments takes most of the noise, a plan names the other way to fit; with few features, where
-/// statistics ranked records better, and without privacy it does not.
+/// Where a matrix of second moments takes most of the noise, a plan names the other way to fit; with few features,
+/// where statistics ranked records better, and without privacy it does not.
 #[test]
 fn a_plan_names_gradients_where_there_are_many_second_moments() {
     let budget = Budget { epsilon: 1.0, delta: 1e-5, relation: Relation::AddRemove };

@@ -240,7 +240,8 @@ fn statistics_of_random_pairs_stay_below_each_sensitivity_and_come_near_it() {
         assert!(distance >= 0.99 * plan.sensitivity, "{name}: {distance} {}", plan.sensitivity);
         plan.replace_bound
     };
-    // Rows of all lengths and directions, some far longer than R = √2, and many of just this length in nearly one direction.
+    // Rows of all lengths and directions, some far longer than R = √2, and many of just this length in nearly one
+    // direction.
     let x = Array2::from_shape_fn((2000, 2), |(i, j)| {
         let (angle, length) = match i % 4 {
             0 => (0.0, 2.0_f64.sqrt()),

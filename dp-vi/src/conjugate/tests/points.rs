@@ -110,7 +110,8 @@ fn the_largest_likelihood_is_where_it_is_known() {
     let w = |posterior: crate::Posterior| posterior.mean("w").unwrap().iter().copied().collect::<Vec<f64>>();
     zero(slopes(&w(fit(linear, records.clone(), Estimate::Likelihood)), 0.0, &|t| t));
     zero(slopes(&w(fit(linear, records.clone(), Estimate::Mode)), 0.25 * 0.25, &|t| t));
-    // Logistic regression: the bound of a softplus is exact at a point, so that the slope of the likelihood itself is 0.
+    // Logistic regression: the bound of a softplus is exact at a point, so that the slope of the likelihood itself is
+    // 0.
     let logistic_mean = |t: f64| 1.0 / (1.0 + (-t).exp());
     zero(slopes(&w(fit(logistic, records.clone(), Estimate::Likelihood)), 0.0, &logistic_mean));
     zero(slopes(&w(fit(logistic, records, Estimate::Mode)), 1.0 / 16.0, &logistic_mean));

@@ -6,12 +6,13 @@ use dp_sampler::{Purpose, Seed};
 
 impl Factors {
     /// Lets the first step take the statistics at expectations of 0, where nothing is known: for a logistic regression
-    /// with the curvature ¼, the largest there is. Those of a wide prior stand for log-odds far from 0, and curvatures next
-    /// to none, which noise then drowns.
+    /// with the curvature ¼, the largest there is. Those of a wide prior stand for log-odds far from 0, and curvatures
+    /// next to none, which noise then drowns.
     ///
     /// From then on eigenvalues are at least about the largest that noise alone has: that of the mean of a matrix with
-    /// independent elements and its transpose is `sd √(2n)`. On made-up tables areas under the curve were up to 0.007 higher
-    /// than with `sd √n`. A belief network on images, whose statistics stand well above the noise, gets worse by it.
+    /// independent elements and its transpose is `sd √(2n)`. On made-up tables areas under the curve were up to 0.007
+    /// higher than with `sd √n`. A belief network on images, whose statistics stand well above the noise, gets worse by
+    /// it.
     pub(in crate::conjugate) fn begin_as_logistic(&mut self) {
         self.least = std::f64::consts::SQRT_2;
         self.blocks
@@ -23,17 +24,17 @@ impl Factors {
     /// Moves the factors in random directions: counts by as much as a hundredth of a hundred of them would vary,
     /// locations by half of the prior's standard deviation.
     ///
-    /// Where records have `boolean` vectors `z` of their own and meet all rows `w_j` of a matrix at once, what is known of a
-    /// unit `z_k` at first is
+    /// Where records have `boolean` vectors `z` of their own and meet all rows `w_j` of a matrix at once, what is known
+    /// of a unit `z_k` at first is
     ///
     /// ```text
     /// Σ_j (y_j − ½) E[w_jk] − ⅛ Σ_j E[w_jk²] + …         for a curvature of ¼
     /// ```
     ///
-    /// With J rows at the prior `N(0, s²)`, the second sum is `J s²/8`, and no first sum of a random direction comes near it:
-    /// every unit of every record is off, and stays so. So rows begin at `N(0, s²/J)`, with variance `s²/J`:
-    /// the first sum is then of the size of `s/2` whatever J is, and the second one's part is `s²/4`. Nothing else has to
-    /// be told apart there, and other locations begin at the prior's.
+    /// With J rows at the prior `N(0, s²)`, the second sum is `J s²/8`, and no first sum of a random direction comes
+    /// near it: every unit of every record is off, and stays so. So rows begin at `N(0, s²/J)`, with variance `s²/J`:
+    /// the first sum is then of the size of `s/2` whatever J is, and the second one's part is `s²/4`. Nothing else has
+    /// to be told apart there, and other locations begin at the prior's.
     pub(super) fn spread(&mut self, seed: &Seed, boolean: bool) -> Result<()> {
         let streams = seed.streams(Purpose::Initialisation);
         let boolean = boolean && self.factors.iter().any(|factor| factor.family == "MultivariateNormal");

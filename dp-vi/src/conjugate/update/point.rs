@@ -10,7 +10,8 @@ const LEAST: f64 = 1e-9;
 
 /// Where `⟨η, T(x)⟩` is largest, element by element or row by row; `old` where it has no maximum.
 ///
-/// A precision (or a rate) counts as one if it is above `doubt`; normal vectors are left to the repair of their matrices.
+/// A precision (or a rate) counts as one if it is above `doubt`; normal vectors are left to the repair of their
+/// matrices.
 fn maximum(family: &str, natural: &[&[f64]], old: &[f64], last: usize, doubt: f64) -> Option<Vec<f64>> {
     // Not at all where it is no number.
     let inside = |x: f64, old: f64| if x.is_finite() { x } else { old };
@@ -85,13 +86,15 @@ fn statistics_of(block: &BlockState, value: &[f64]) -> Vec<f64> {
 }
 
 impl Factors {
-    /// Puts a factor at the point where its natural parameters, in whose averaged statistics noise has the standard deviation
+    /// Puts a factor at the point where its natural parameters, in whose averaged statistics noise has the standard
+    /// deviation
     /// `sd` (in units of their scales), are largest.
     pub(super) fn go_to_maximum(&mut self, factor: usize, sd: f64) {
         let state = &self.factors[factor];
         let natural: Vec<&[f64]> = state.blocks.iter().map(|&b| self.blocks[b].natural.as_slice()).collect();
         let last = state.site.shape.dims().last().copied().unwrap_or(1);
-        // Two standard deviations of the noise in a precision −2η₂, four in a rate −η₂, where no prior stands beside it.
+        // Two standard deviations of the noise in a precision −2η₂, four in a rate −η₂, where no prior stands beside
+        // it.
         let second = state.blocks.last().map_or(1.0, |&block| self.blocks[block].scale);
         let doubt = if self.estimate == super::Estimate::Likelihood { 4.0 * sd * second } else { 0.0 };
         let Some(value) = maximum(state.family, &natural, &state.point, last, doubt) else { return };

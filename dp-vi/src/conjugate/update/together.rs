@@ -4,18 +4,18 @@ use super::{BlockState, FactorState, Factors};
 use ppl_core::conjugate::Statistic;
 
 impl Factors {
-    /// Lets normal factors that meet each other and are updated from one release go `1/G` of the way to their new means,
-    /// where they fall into `G` groups of factors that do not meet.
+    /// Lets normal factors that meet each other and are updated from one release go `1/G` of the way to their new
+    /// means, where they fall into `G` groups of factors that do not meet.
     ///
-    /// The new mean of each is best while the others stay where they are. When all go the whole way from the first release,
-    /// each makes up for the same thing: a constant and weights of hidden units that are on half of the time both explain how
-    /// often a pixel is set, and overshoot it together. The step of `1/G` is the mean of the `G` points at which
-    /// one group alone has been updated. With exact statistics none of these has a lower bound on the evidence, and where
-    /// that is concave in the means together, as for linear predictors with a log-concave likelihood, neither has their
-    /// mean.
+    /// The new mean of each is best while the others stay where they are. When all go the whole way from the first
+    /// release, each makes up for the same thing: a constant and weights of hidden units that are on half of the time
+    /// both explain how often a pixel is set, and overshoot it together. The step of `1/G` is the mean of the `G`
+    /// points at which one group alone has been updated. With exact statistics none of these has a lower bound on the
+    /// evidence, and where that is concave in the means together, as for linear predictors with a log-concave
+    /// likelihood, neither has their mean.
     ///
-    /// That is proved of the first step. Averages of later ones hold statistics of earlier means, and what shorter steps
-    /// do there is slow down weights and hidden units together: better on images, see BENCHMARKS.md.
+    /// That is proved of the first step. Averages of later ones hold statistics of earlier means, and what shorter
+    /// steps do there is slow down weights and hidden units together: better on images, see BENCHMARKS.md.
     pub(in crate::conjugate) fn share_steps(&mut self, groups: &[Vec<usize>]) {
         let is_normal = |factor: &FactorState| matches!(factor.family, "Normal" | "MultivariateNormal");
         let meeting = groups

@@ -16,18 +16,18 @@ use std::ops::Range;
 /// within a half.
 const MOST_UNTOUCHED: usize = 6;
 
-/// Most touched elements. Errors of touched values are stated on the careful side, and the scatter of many groups beside
-/// errors that are stated too large looks like a spread of next to nothing. Simulated with errors stated twice and three
-/// times as large as they are, intervals of 90 % hold the spread of ten groups always, of fifty in .88 and .16 of cases
-/// and of a hundred in .80 and none. A proposal for so many takes a millisecond.
+/// Most touched elements. Errors of touched values are stated on the careful side, and the scatter of many groups
+/// beside errors that are stated too large looks like a spread of next to nothing. Simulated with errors stated twice
+/// and three times as large as they are, intervals of 90 % hold the spread of ten groups always, of fifty in .88 and
+/// .16 of cases and of a hundred in .80 and none. A proposal for so many takes a millisecond.
 const MOST_TOUCHED: usize = 64;
 
 /// Wide priors are at most so many times as wide as the narrowest: what infers with them takes wider ones to be that.
 const WIDEST: f64 = 1e3;
 
 /// How much more precise than the wide prior alone a direction has to be known to count as known. What is found of the
-/// curvature is a sample of what is possible, and its errors make directions of which nothing is known a little narrower
-/// than their prior, or wider.
+/// curvature is a sample of what is possible, and its errors make directions of which nothing is known a little
+/// narrower than their prior, or wider.
 const SEEN: f64 = 0.05;
 
 /// The fewest walkers, and how many proposals all of them make.
@@ -68,8 +68,8 @@ pub(crate) enum Place {
 
 /// What is known beforehand of a model some of whose latent values no record touches.
 ///
-/// The posterior of the touched values `u` is found with a prior that does not depend on the others, `h`, as wide as `u`
-/// is when `h` varies, too. What the releases say of `u` is what makes it differ from that prior, a normal:
+/// The posterior of the touched values `u` is found with a prior that does not depend on the others, `h`, as wide as
+/// `u` is when `h` varies, too. What the releases say of `u` is what makes it differ from that prior, a normal:
 ///
 /// ```text
 /// N(u; μ, Σ) ∝ E(u) N(u; m, D²)         E(u) ∝ exp(ηᵀ(u − t) − ½ (u − t)ᵀ Λ (u − t)),   Λ = Σ⁻¹ − D⁻²
@@ -154,8 +154,8 @@ impl Hierarchy {
     }
 
     /// The posterior of all values, first the touched ones: `found` is that of these with the wide prior in
-    /// `evidence`. Walkers begin around `start`, untouched values. `None` where the posterior is not one, or the walkers
-    /// do not come to an end.
+    /// `evidence`. Walkers begin around `start`, untouched values. `None` where the posterior is not one, or the
+    /// walkers do not come to an end.
     pub(crate) fn posterior(
         &self,
         names: &[&str],
@@ -306,8 +306,8 @@ impl Walk<'_> {
         None
     }
 
-    /// The factor of a curvature that bends the other way somewhere, with that of the wide prior in such directions: for a
-    /// step uphill.
+    /// The factor of a curvature that bends the other way somewhere, with that of the wide prior in such directions:
+    /// for a step uphill.
     fn positive(&self, curvature: &DMatrix<f64>) -> Option<Cholesky<f64, Dyn>> {
         let n = curvature.nrows();
         let deviation = |j: usize| self.hierarchy.touched[j].deviation;
@@ -446,8 +446,8 @@ mod tests {
         })
     }
 
-    /// The posterior where groups with the wide prior `N(0, wide²)` have been found to be at `at` to within `deviation` of
-    /// a release, and the first value is one that no record touches, with draws of its prior.
+    /// The posterior where groups with the wide prior `N(0, wide²)` have been found to be at `at` to within `deviation`
+    /// of a release, and the first value is one that no record touches, with draws of its prior.
     fn posterior(
         model: &dyn Model,
         name: &str,
@@ -516,8 +516,8 @@ mod tests {
             let covariance = inverse(&factor);
             for j in 0..=GROUPS {
                 let (here, there) = (deviation(&found, j), covariance[(j, j)].sqrt());
-                // With a release of ten deviations the groups are known a hundredth better than from the prior, which is
-                // taken for nothing.
+                // With a release of ten deviations the groups are known a hundredth better than from the prior, which
+                // is taken for nothing.
                 let error = if release > 5.0 { 0.4 } else { 0.15 };
                 assert!(
                     (found.mean[j] - mean[j]).abs() < error * there,
@@ -535,8 +535,8 @@ mod tests {
         }
     }
 
-    /// A spread of which nothing is known is that of the prior, and groups are as wide as it leaves open: a normal fitted
-    /// to both at once would take the groups' own width for the spread.
+    /// A spread of which nothing is known is that of the prior, and groups are as wide as it leaves open: a normal
+    /// fitted to both at once would take the groups' own width for the spread.
     #[test]
     fn where_nothing_is_known_the_prior_is_the_answer() {
         let log = |u: f64| HalfNormal::new(1.0).quantile(u).ln();

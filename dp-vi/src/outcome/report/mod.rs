@@ -56,9 +56,9 @@ pub struct PrivacyReport {
     pub record: &'static str,
     /// Whether the number of records is treated as public.
     pub public_number_of_records: bool,
-    /// How many records there are, where that may be known: their stated number, or the true one where it is public. With it
-    /// the statement warns of a δ for which the guarantee means little. A number that the run itself releases with noise is
-    /// not in it: the report is the same whatever the number of records is.
+    /// How many records there are, where that may be known: their stated number, or the true one where it is public.
+    /// With it the statement warns of a δ for which the guarantee means little. A number that the run itself releases
+    /// with noise is not in it: the report is the same whatever the number of records is.
     pub known_records: Option<f64>,
     /// Whether there were records at all; a fit of public constants alone has none, and guarantees nothing.
     pub has_records: bool,
@@ -68,11 +68,11 @@ pub struct PrivacyReport {
     pub noise_multiplier: Option<f64>,
     /// Largest norm of one record's gradient, C; the first one, where it follows a quantile.
     pub clip_norm: Option<f64>,
-    /// C after the last release, where it follows a quantile and with that what was released. The second moments of scores
-    /// have its square as their bound.
+    /// C after the last release, where it follows a quantile and with that what was released. The second moments of
+    /// scores have its square as their bound.
     pub last_clip_norm: Option<f64>,
-    /// What the noise's standard deviation is σ times of: C, or, where a record is replaced and two records' contributions
-    /// are known to differ by less than 2C, half of that difference.
+    /// What the noise's standard deviation is σ times of: C, or, where a record is replaced and two records'
+    /// contributions are known to differ by less than 2C, half of that difference.
     pub noise_norm: Option<f64>,
     /// How gradients are clipped to it.
     pub clipping: Option<Clipping>,
@@ -165,9 +165,9 @@ impl PrivacyReport {
         self.budget.is_some() && self.epsilon.is_some() && self.secret_seed
     }
 
-    /// The δ of the budget times the number of records, where that is known and the product is at least 1. A mechanism that
-    /// publishes each record whole with probability δ is (ε, δ)-differentially private for every ε, and publishes this many
-    /// records on average.
+    /// The δ of the budget times the number of records, where that is known and the product is at least 1. A mechanism
+    /// that publishes each record whole with probability δ is (ε, δ)-differentially private for every ε, and publishes
+    /// this many records on average.
     #[must_use]
     pub fn published_by_delta(&self) -> Option<f64> {
         let product = self.budget.as_ref()?.delta * self.known_records?;

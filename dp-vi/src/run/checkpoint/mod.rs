@@ -28,21 +28,23 @@ use std::path::Path;
 /// # Privacy
 /// **The file is as secret as the data.** It holds the seed, with which the noise of all releases can be
 /// subtracted, and parameters made of releases that are not published. On Unix it is readable by its owner
-/// only (mode 0600); elsewhere it inherits the folder's rights. A checksum is no signature: who can write the file can forge it.
+/// only (mode 0600); elsewhere it inherits the folder's rights. A checksum is no signature: who can write the file can
+/// forge it.
 ///
-/// The seed, and the number and fingerprint of the records, are left out of the checkpoint of a run that is complete. What is
-/// left there was released. Such a run makes no release any more, so its records are not recognised either: whatever
-/// recognises them would, kept for ever, let others try guesses of them. Callers who go on to release something after a run
-/// recognise the records themselves, by a line of their own ([`bound_to`](crate::DpVi::bound_to)) whose key they keep elsewhere.
+/// The seed, and the number and fingerprint of the records, are left out of the checkpoint of a run that is complete.
+/// What is left there was released. Such a run makes no release any more, so its records are not recognised either:
+/// whatever recognises them would, kept for ever, let others try guesses of them. Callers who go on to release
+/// something after a run recognise the records themselves, by a line of their own ([`bound_to`](crate::DpVi::bound_to))
+/// whose key they keep elsewhere.
 ///
 /// *Resuming* repeats nothing but what was done before. From one checkpoint any number of resumed runs make
 /// the same releases, bit for bit, and the same release twice tells no more than once. That rests on the runs
 /// being the same: the same noise on sums over other data, or for other parameters, would let the noise be
 /// subtracted. So a checkpoint is resumed only
 ///
-/// - with the records it was written with, as long as the run is not complete: their number and a fingerprint of all values, taken with a key
-///   from the seed (two independent polynomials modulo 2⁶¹ − 1; other data go unnoticed with a probability of
-///   at most (words/2⁶¹)², 10⁻¹⁸ for 10⁹ numbers);
+/// - with the records it was written with, as long as the run is not complete: their number and a fingerprint of all
+///   values, taken with a key from the seed (two independent polynomials modulo 2⁶¹ − 1; other data go unnoticed with a
+///   probability of at most (words/2⁶¹)², 10⁻¹⁸ for 10⁹ numbers);
 /// - for the model, guide, optimiser, sampling, budget, noise and settings that it was written with;
 /// - by the same versions of this crate, `dp-sampler`, `dp-accountant` and `ppl-core`, on a machine with the
 ///   same instructions for multiplying matrices, and with libraries that compute the same digits (products

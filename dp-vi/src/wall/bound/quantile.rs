@@ -58,15 +58,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// again and pointed in one direction: `m N T C/2`.
 ///
 /// # Beside plain ascent
-/// Noise that is added to gradients moves the values, values that noise has moved make gradients longer, and `C` follows. Where
-/// steps are longer for longer gradients, that can go round: the noise of a step is `σC`, and a step of rate `η` moves each value
-/// by `ησC` of it. Steps that divide by the gradients' own size ([`adam`](crate::optimiser::adam) and its like,
-/// [`is_scale_free`](crate::optimiser::Transformation::is_scale_free)) are as long whatever `C` is. Beside a named optimiser of
-/// another kind `C` is at most six times its first, so that noise moves the values at most six times as far as the rate was
-/// chosen for.
+/// Noise that is added to gradients moves the values, values that noise has moved make gradients longer, and `C`
+/// follows. Where steps are longer for longer gradients, that can go round: the noise of a step is `σC`, and a step of
+/// rate `η` moves each value by `ησC` of it. Steps that divide by the gradients' own size
+/// ([`adam`](crate::optimiser::adam) and its like, [`is_scale_free`](crate::optimiser::Transformation::is_scale_free))
+/// are as long whatever `C` is. Beside a named optimiser of another kind `C` is at most six times its first, so that
+/// noise moves the values at most six times as far as the rate was chosen for.
 ///
-/// *Six* is what a norm that was named well can need. The first `C` is meant to be the root mean square of the norms. In a
-/// linear model of one feature a record's gradient is the product of residual and feature; if both are
+/// *Six* is what a norm that was named well can need. The first `C` is meant to be the root mean square of the norms.
+/// In a linear model of one feature a record's gradient is the product of residual and feature; if both are
 /// standard normal, its
 /// mean square is 1, and the .999 quantile of its size, the highest that the rule aims at, is 5.72. With
 /// more features the

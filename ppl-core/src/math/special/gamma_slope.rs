@@ -195,8 +195,8 @@ fn by_series(list: &List, shape: Option<f64>) -> [f64; TOGETHER] {
     sum
 }
 
-/// ∫ exp(s a v − x(e^(s v) − 1)) (s (l − ψ(a)) + v) dv from 0 to where the integrand is negligible, with s = 1 above the
-/// mode and −1 below.
+/// ∫ exp(s a v − x(e^(s v) − 1)) (s (l − ψ(a)) + v) dv from 0 to where the integrand is negligible, with s = 1 above
+/// the mode and −1 below.
 #[inline(always)]
 fn by_quadrature(list: &List, shape: Option<f64>) -> [f64; TOGETHER] {
     let count = list.filled();

@@ -7,8 +7,8 @@ use std::f64::consts::{LN_2, TAU};
 
 /// `ln ∫ 2 φ(t) Φ(αt) dt` for t from −∞ to z: Azzalini's distribution function, in both tails however far.
 ///
-/// The density is log-concave, so it is the integral of the tail on the far side of z as seen from the mode. Error below
-/// 1e-13 (1 + |ln F|), relative where F is near 1.
+/// The density is log-concave, so it is the integral of the tail on the far side of z as seen from the mode. Error
+/// below 1e-13 (1 + |ln F|), relative where F is near 1.
 pub fn log_skew_normal_cdf(z: f64, alpha: f64) -> f64 {
     if z.is_nan() || !alpha.is_finite() {
         f64::NAN

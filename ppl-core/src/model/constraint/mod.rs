@@ -50,7 +50,8 @@ use std::fmt;
 ///
 /// Whether a vector sums to 1 or 0, a row has length 1 and a matrix is symmetric is decided with the tolerance
 /// that values computed in `f32` need, which grows with their number: `(n + 4)(2 + ln n) 2⁻²⁴`, twice that
-/// (of the squared length and of the diagonal of a correlation matrix), the first times `Σ|x_k|` (of a sum of 0), and `2n 2⁻²⁴ √(a_ii a_jj)`.
+/// (of the squared length and of the diagonal of a correlation matrix), the first times `Σ|x_k|` (of a sum of 0), and
+/// `2n 2⁻²⁴ √(a_ii a_jj)`.
 ///
 /// ```
 /// use ppl_core::Constraint;

@@ -32,16 +32,16 @@ pub(crate) enum Function {
     Special(Special),
     /// Numbers of a shared table, the first argument, which is not swept over but read where the second says.
     LookUp,
-    /// The sum of all elements of a shared array. Of each chunk only the partial sums are kept, in a register that is the
-    /// third argument; they are the sums that the operation makes by itself, so that the result is the same.
+    /// The sum of all elements of a shared array. Of each chunk only the partial sums are kept, in a register that is
+    /// the third argument; they are the sums that the operation makes by itself, so that the result is the same.
     Sum,
     /// The inner product of two shared arrays, likewise.
     Inner,
 }
 
 impl Function {
-    /// The function of an instruction in a sweep: of an elementwise operation, or of one that goes along with a sweep over
-    /// one of its arguments.
+    /// The function of an instruction in a sweep: of an elementwise operation, or of one that goes along with a sweep
+    /// over one of its arguments.
     pub(crate) fn of(program: &Program, index: usize) -> Option<Self> {
         match &program.instructions[index].op {
             Op::Unary(op) => Some(Function::Unary(*op)),

@@ -32,11 +32,12 @@ pub(crate) fn groups(program: &Program, skip: impl Fn(usize) -> bool) -> Vec<Vec
 }
 
 /// Lets sums, inner products and look-ups in tables go along with the sweep that computes what they go through, and
-/// after them the groups that use what was looked up: an array that only they read then never reaches memory. Of groups on
-/// shared values in an order of evaluation; `root` is the instruction that a value was computed by.
+/// after them the groups that use what was looked up: an array that only they read then never reaches memory. Of groups
+/// on shared values in an order of evaluation; `root` is the instruction that a value was computed by.
 ///
 /// A group moves to the last of those that it waits for. All others stand before that, so the order remains one of
-/// evaluation. A table has to be whole before the sweep begins, and so has a sum that stands for one number of each element.
+/// evaluation. A table has to be whole before the sweep begins, and so has a sum that stands for one number of each
+/// element.
 pub(crate) fn absorb(program: &Program, root: &[usize], order: &mut Vec<Vec<usize>>) {
     let elements = |index: usize| match program.instructions[index].op.is_elementwise() {
         true => Some(program.instructions[index].shape.elements()),
@@ -514,8 +515,8 @@ mod tests {
         assert!(close(got[3][0], total * total) && close(got[4][0], 300.0), "{got:?}");
     }
 
-    /// A program of what goes along with sweeps and what must not: elementwise operations on arrays of two lengths, sums
-    /// and inner products of them, numbers for all elements, look-ups and choices; and its gradient.
+    /// A program of what goes along with sweeps and what must not: elementwise operations on arrays of two lengths,
+    /// sums and inner products of them, numbers for all elements, look-ups and choices; and its gradient.
     fn mixture<'g>(graph: &'g Graph, lengths: [usize; 2], choices: &mut Choices<'_>) -> Vec<Var<'g>> {
         let inputs = ["a", "b"].map(|name| lengths.map(|length| (name, length)));
         let mut arrays: [Vec<Var<'g>>; 2] = [0, 1].map(|which| {

@@ -485,7 +485,8 @@ impl<'p> Builder<'p> {
             };
             let mut args = [ReadFrom::Register(0); 3];
             if function.adds_up() {
-                // Partial sums, from the first chunk to the last: in a register that nothing else of the group ever writes.
+                // Partial sums, from the first chunk to the last: in a register that nothing else of the group ever
+                // writes.
                 args[2] = ReadFrom::Register(registers.take_new());
             }
             for (which, (slot, &arg)) in args.iter_mut().zip(&instruction.args).enumerate() {

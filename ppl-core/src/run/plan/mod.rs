@@ -397,8 +397,8 @@ impl<T: Scalar> ExecutionPlan<T> {
         Ok(matrix)
     }
 
-    /// Runs both parts over the records of `batch` and returns all outputs: a row for each record, in it one output after
-    /// the other. Runs on several threads where there is much to do; results do not depend on how many there are.
+    /// Runs both parts over the records of `batch` and returns all outputs: a row for each record, in it one output
+    /// after the other. Runs on several threads where there is much to do; results do not depend on how many there are.
     ///
     /// ```
     /// # use ndarray::array;

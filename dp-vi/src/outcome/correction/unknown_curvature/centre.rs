@@ -8,9 +8,9 @@ use nalgebra::{DMatrix, DVector};
 /// mean. Two is what Akaike's criterion asks of one more number.
 ///
 /// On six generated logistic designs (500 to 15,000 records, 5 to 26 columns: skewed ones, rare categories and
-/// outcomes, columns that nearly repeat each other; 8 runs each, ε of 0.3, 1, 3 and 10) errors are .95 in geometric mean
-/// of what they were under an earlier rule. With `l` once in the place of `l²` 2 and 4 gave the same errors on average: 4
-/// up to a sixth smaller ones where designs are skewed, and as much larger ones where they are small.
+/// outcomes, columns that nearly repeat each other; 8 runs each, ε of 0.3, 1, 3 and 10) errors are .95 in geometric
+/// mean of what they were under an earlier rule. With `l` once in the place of `l²` 2 and 4 gave the same errors on
+/// average: 4 up to a sixth smaller ones where designs are skewed, and as much larger ones where they are small.
 const DISPLACED: f64 = 2.0;
 
 /// The centre, and second moments of the mixture about it: both relative to the run's mean `t̄`.
@@ -23,17 +23,17 @@ const DISPLACED: f64 = 2.0;
 /// spread:    V diag(τ²) Vᵀ + V (δ′ − c)(δ′ − c)ᵀ Vᵀ
 /// ```
 ///
-/// The mixture's mean takes the steps that are left to the mode as if they were known: `E[(A S + P₀)⁻¹ A] ḡ`, to which the
-/// smallest curvatures that are possible contribute most, and these lie outward for a likelihood that flattens there. It
-/// is off by several times what `t̄` itself is, which has no curvature in it: `t̄` is where noisy gradients of the
-/// records and the prior together led. Where the noise may have made the displacement from there, `t̄` is the better point,
-/// and intervals around it hold what they held.
+/// The mixture's mean takes the steps that are left to the mode as if they were known: `E[(A S + P₀)⁻¹ A] ḡ`, to which
+/// the smallest curvatures that are possible contribute most, and these lie outward for a likelihood that flattens
+/// there. It is off by several times what `t̄` itself is, which has no curvature in it: `t̄` is where noisy gradients
+/// of the records and the prior together led. Where the noise may have made the displacement from there, `t̄` is the
+/// better point, and intervals around it hold what they held.
 ///
 /// `l_k ν_k²` is the noise's variance in `δ′_k`: a mean of precision `1/σ² + 1/π²` is `l = π²/(σ² + π²)` times an
-/// estimate of variance `σ²`, and `l² σ² = l τ²` where `τ²` is what both leave. The second `l_k` is for `t̄`: where little
-/// is learned the noise has led the run, and `t̄` is no point to stay at. Where nothing is learned the limit is zero and
-/// the centre is the mixture's mean, which is the prior's; so it is where there is next to no noise, and where the
-/// run has not arrived.
+/// estimate of variance `σ²`, and `l² σ² = l τ²` where `τ²` is what both leave. The second `l_k` is for `t̄`: where
+/// little is learned the noise has led the run, and `t̄` is no point to stay at. Where nothing is learned the limit is
+/// zero and the centre is the mixture's mean, which is the prior's; so it is where there is next to no noise, and where
+/// the run has not arrived.
 ///
 /// # References
 /// Breiman 1995, "Better subset regression using the nonnegative garrote" (the rule for one direction).
@@ -122,7 +122,8 @@ mod tests {
         DMatrix::from_diagonal(&DVector::from_column_slice(elements))
     }
 
-    /// One direction that the run has not found, and one where its mean is as good: by hand, in coordinates turned by 3/5.
+    /// One direction that the run has not found, and one where its mean is as good: by hand, in coordinates turned by
+    /// 3/5.
     #[test]
     fn directions_are_taken_one_by_one_whatever_the_coordinates() {
         let turn = DMatrix::from_row_slice(2, 2, &[0.8, -0.6, 0.6, 0.8]);

@@ -123,7 +123,8 @@ struct Point {
 }
 
 /// One value: its gradient, its prior's precision and pull, and its curvature's mean with the error of what was
-/// read of it. Whether the gradient tells of the curvature stands beside it (see [`Known::log_evidence`](super::Known)).
+/// read of it. Whether the gradient tells of the curvature stands beside it (see
+/// [`Known::log_evidence`](super::Known)).
 fn one(
     (gradient, is_evidence): (f64, bool),
     (precision, pull): (f64, f64),

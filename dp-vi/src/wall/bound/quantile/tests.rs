@@ -154,7 +154,8 @@ fn the_quantile_follows_from_noise_and_records() {
     assert!((1.0 - of(64.0, 1e5, 40_000).target - 80.0 * 64.0 / (1e5 * 300_f64.sqrt())).abs() < 1e-12);
 }
 
-/// Beside plain ascent a norm goes up to a multiple of its first and no further, also where it goes on; and down as before.
+/// Beside plain ascent a norm goes up to a multiple of its first and no further, also where it goes on; and down as
+/// before.
 #[test]
 fn a_norm_that_is_bounded_stays_below() {
     let first = ClipNorm::new(2.0, 2).unwrap();
