@@ -46,6 +46,24 @@ pub fn check_writable(path: &Path) -> Result<()> {
     output::check_writable(path).map_err(|error| unwritable(path, error))
 }
 
+/// Rows of cells as CSV text.
+///
+/// # Errors
+///
+/// [`Error::Unwritable`] for rows of different lengths, and for cells that are not UTF-8.
+pub(crate) fn csv_text<R>(rows: impl IntoIterator<Item = R>) -> Result<String>
+where
+    R: IntoIterator<Item: AsRef<[u8]>>,
+{
+    let failed = |reason: String| Error::Unwritable { file: "a table".to_owned(), reason };
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    for row in rows {
+        writer.write_record(row).map_err(|error| failed(error.to_string()))?;
+    }
+    let bytes = writer.into_inner().map_err(|error| failed(error.to_string()))?;
+    String::from_utf8(bytes).map_err(|error| failed(error.to_string()))
+}
+
 /// Writes files that would be lost otherwise into a new folder among the system's temporary files, which only this user
 /// can read where the system has such rights; the folder, or `None` where that fails, too. Nothing is left then.
 pub fn rescue(name: &str, files: &[(&str, &[u8])]) -> Option<PathBuf> {

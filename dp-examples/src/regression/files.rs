@@ -12,7 +12,7 @@ use super::outcome::Outcome;
 use super::posterior::{KEPT, Summary};
 use super::prepare::Prepared;
 use super::specification::Specification;
-use crate::output::{rescue, write_whole};
+use crate::output::{csv_text, rescue, write_whole};
 use crate::report::effects;
 use crate::report::forest::{self, Row};
 use crate::report::html::{Page, Section};
@@ -124,12 +124,8 @@ pub(super) fn write_files(
 /// All coefficients of all fits in the units of the file, with all their digits, and what is beside them; and whether
 /// the fit is private.
 fn coefficients(found: &[Outcomes], delta: f64) -> Result<String> {
-    let delta = &format!("{delta:?}");
-    let mut writer = csv::Writer::from_writer(Vec::new());
-    let unwritable = |error: String| Error::Unwritable { file: "the coefficients".into(), reason: error };
-    let mut write =
-        |cells: [&str; 9]| writer.write_record(cells).map_err(|error| unwritable(error.to_string()));
-    write(["epsilon", "delta", "private", "of", "name", "mean", "sd", "low", "high"])?;
+    let header = ["epsilon", "delta", "private", "of", "name", "mean", "sd", "low", "high"];
+    let mut rows = vec![header.map(str::to_owned)];
     for one in found {
         let private = if one.fit.privacy().is_private() { "yes" } else { "no" };
         let groups = one.draws.groups.iter().map(|group| (format!("by {}", group.column), group.summaries()));
@@ -137,14 +133,13 @@ fn coefficients(found: &[Outcomes], delta: f64) -> Result<String> {
         for (of, summaries) in own.map(|(of, found)| (of.to_owned(), found)).into_iter().chain(groups) {
             for Summary { name, mean, sd, low, high } in summaries {
                 // As short as they can be without losing a digit: a variance may be 1e-300.
-                let [epsilon, mean, sd, low, high] =
-                    [one.epsilon, mean, sd, low, high].map(|x| format!("{x:?}"));
-                write([&epsilon, delta, private, &of, &name, &mean, &sd, &low, &high])?;
+                let [epsilon, delta, mean, sd, low, high] =
+                    [one.epsilon, delta, mean, sd, low, high].map(|x| format!("{x:?}"));
+                rows.push([epsilon, delta, private.to_owned(), of.clone(), name, mean, sd, low, high]);
             }
         }
     }
-    let bytes = writer.into_inner().map_err(|error| unwritable(error.to_string()))?;
-    String::from_utf8(bytes).map_err(|error| unwritable(error.to_string()))
+    csv_text(rows)
 }
 
 /// Writes a model that was paid for among the system's temporary files, and says where in the error.

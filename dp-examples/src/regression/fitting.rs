@@ -217,14 +217,12 @@ impl PrivateFit<'_> {
     ///
     /// Regressions of up to 128 coefficients, or of 48 with those of groups, without a clip norm are fitted in
     /// coordinates in which their columns vary about equally ([`Whitening`]), where outcomes are yes or no, counts of
-    /// the family
-    /// `poisson`, ordered categories, or, without an offset, of any other family: a point at each step, and a normal
-    /// around the last whose covariance knows of the noise, by a release of the curvature or of the scores' second
-    /// moments. The σ of `gaussian`, σ and `ν` of `student`, the `φ` of `negative-binomial`, the share of zeros of
-    /// `zero-inflated-poisson` and the mean of counts are found from releases of their own. A
-    /// checkpoint `FILE` has the coordinates beside it, in `FILE.whitening`, these in `FILE.nuisance`, and in
-    /// `FILE.run` what run all of it is of. It is gone on with for the same regression of the same records only,
-    /// finished or not.
+    /// the family `poisson`, ordered categories, or, without an offset, of any other family: a point at each step, and
+    /// a normal around the last whose covariance knows of the noise, by a release of the curvature or of the scores'
+    /// second moments. The σ of `gaussian`, σ and `ν` of `student`, the `φ` of `negative-binomial`, the share of zeros
+    /// of `zero-inflated-poisson` and the mean of counts are found from releases of their own. A checkpoint `FILE` has
+    /// the coordinates beside it, in `FILE.whitening`, these in `FILE.nuisance`, and in `FILE.run` what run all of it
+    /// is of. It is gone on with for the same regression of the same records only, finished or not.
     ///
     /// Logistic regressions with a clip norm take the same steps in the coordinates of the bounds, with a
     /// curvature that is released during the run, too. Other regressions have independent normals as their guide, and a

@@ -9,8 +9,9 @@ use super::model_file::ModelFile;
 use super::outcome::Outcome;
 use super::predict::{Prediction, predict};
 use super::prepare::prepare;
+use crate::Result;
 use crate::formula::Formula;
-use crate::output::write_whole;
+use crate::output::{csv_text, write_whole};
 use crate::program::for_the_holder;
 use crate::schema::{EXACT, draft, outside_in_words};
 use crate::table::Table;
@@ -45,8 +46,8 @@ pub fn predictions(arguments: &PredictArguments) -> Result<(), Failure> {
     let found = predict(&model.specification, &model.draws, &design)?;
     let text = csv_of(&found, &lines, &model.specification.outcome)?;
     match &arguments.out {
-        Some(path) => write_whole(path, &text)?,
-        None => std::io::stdout().lock().write_all(&text)?,
+        Some(path) => write_whole(path, text.as_bytes())?,
+        None => std::io::stdout().lock().write_all(text.as_bytes())?,
     }
     if let Some(words) = outside_in_words(&outside) {
         for_the_holder(&format!("{words} {EXACT}"));
@@ -54,18 +55,15 @@ pub fn predictions(arguments: &PredictArguments) -> Result<(), Failure> {
     Ok(())
 }
 
-fn csv_of(found: &[Prediction], lines: &[u64], outcome: &Outcome) -> Result<Vec<u8>, Failure> {
-    let mut writer = csv::Writer::from_writer(Vec::new());
+fn csv_of(found: &[Prediction], lines: &[u64], outcome: &Outcome) -> Result<String> {
     let mut header = vec!["line".to_owned(), "mean".to_owned(), "low".to_owned(), "high".to_owned()];
     if found.first().is_some_and(|first| !first.probabilities.is_empty()) {
         header.extend(outcome.levels.iter().map(|level| format!("probability of {level}")));
     }
-    writer.write_record(&header)?;
-    for (prediction, line) in found.iter().zip(lines) {
-        let mut row = vec![line.to_string()];
-        row.extend([prediction.mean, prediction.low, prediction.high].map(|x| format!("{x:.6}")));
-        row.extend(prediction.probabilities.iter().map(|p| format!("{p:.6}")));
-        writer.write_record(&row)?;
-    }
-    Ok(writer.into_inner().map_err(|error| error.to_string())?)
+    let row = |(prediction, line): (&Prediction, &u64)| {
+        let own = [prediction.mean, prediction.low, prediction.high].into_iter();
+        let numbers = own.chain(prediction.probabilities.iter().copied()).map(|x| format!("{x:.6}"));
+        std::iter::once(line.to_string()).chain(numbers).collect()
+    };
+    csv_text(std::iter::once(header).chain(found.iter().zip(lines).map(row)))
 }
