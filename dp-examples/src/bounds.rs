@@ -99,7 +99,7 @@ impl Bounds {
     ///
     /// [`Error::NotUtf8`], [`Error::BoundsSyntax`] for what is not TOML, and [`Error::InvalidBound`] for an
     /// entry that is neither `[low, high]` with finite `low < high` nor a list of at least two different
-    /// texts; [`Error::Schema`] for an entry that is none of a schema.
+    /// texts; [`Error::Schema`] for an entry that no schema may have.
     pub fn parse(name: &str, bytes: &[u8]) -> Result<Self> {
         for (column, (entry, line)) in
             entries(name, bytes)?.into_iter().filter(|(_, (entry, _))| !entry.is_table())
@@ -207,7 +207,8 @@ pub(crate) fn toml_key(column: &str) -> String {
     if !column.is_empty() && column.chars().all(bare) { column.to_owned() } else { format!("{column:?}") }
 }
 
-const NEEDS_A_FORMULA: &str = "columns by name use ranges, categories and missing = \"drop\"; for dates and other policies write a formula (fit 'y ~ a + b' DATA), or leave the column out of --features";
+const NEEDS_A_FORMULA: &str = "columns by name use ranges, categories and missing = \"drop\"; for dates and other \
+                               policies write a formula (fit 'y ~ a + b' DATA), or leave the column out of --features";
 
 const EITHER: &str = "[low, high] or a list of categories like [\"yes\", \"no\"]";
 
@@ -329,7 +330,7 @@ mod tests {
                 let design = Design::new(&whole, &bounds, &condition, Some(chosen), Intercept::Included);
                 assert_eq!(design.err().unwrap().to_string(), told);
             }
-            // Unused, it is nobody's concern.
+            // Unused, it changes nothing.
             assert_eq!(bounds.complete(table(), &condition, Some(&columns[1..])).unwrap().len(), 4);
         }
     }

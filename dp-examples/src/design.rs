@@ -200,8 +200,8 @@ impl Design {
     ///
     /// Whatever is wrong with the choice ([`Error::MissingColumn`], [`Error::DuplicateFeature`],
     /// [`Error::LabelAmongFeatures`], [`Error::NoFeatures`]), with the bounds ([`Error::MissingBounds`],
-    /// [`Error::MissingCategories`], [`Error::BoundForMissingColumn`], [`Error::Schema`]), with a cell ([`Error::EmptyCell`],
-    /// [`Error::NotANumber`], [`Error::NotFinite`], [`Error::UnknownCategory`]), with a column
+    /// [`Error::MissingCategories`], [`Error::BoundForMissingColumn`], [`Error::Schema`]), with a cell
+    /// ([`Error::EmptyCell`], [`Error::NotANumber`], [`Error::NotFinite`], [`Error::UnknownCategory`]), with a column
     /// ([`Error::TooManyCategories`], [`Error::SingleCategory`]), with the labels ([`Error::OneClass`]), or with the
     /// size of the matrix ([`Error::DesignSize`]).
     pub fn new(

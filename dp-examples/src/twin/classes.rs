@@ -8,9 +8,8 @@
 //! sharing via probabilistic modelling*). Single columns are released first, as for a tree, and give levels and priors.
 //! Then variational Bayes from noisy expected counts ([`ConjugateVi`]) finds π and φ: a record adds its probabilities
 //! of being in each class to the classes' counts and to one row of levels of each column, a vector whose norm is at
-//! most
-//! `√(1 + columns)` whatever its values are, so that nothing is clipped. In the end the classes' columns are adjusted
-//! until together they have the shares of the single columns, which are known better.
+//! most `√(1 + columns)` whatever its values are, so that nothing is clipped. In the end the classes' columns are
+//! adjusted until together they have the shares of the single columns, which are known better.
 
 use dp_accountant::calibrate_noise_multiplier;
 use dp_accountant::{Accountant, Budget, Composition, Event, Mechanism, Purse, Sampling};

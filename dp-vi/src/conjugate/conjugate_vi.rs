@@ -51,11 +51,10 @@ use std::path::PathBuf;
 ///
 /// # Privacy
 /// All statistics of a step are one release of the Gaussian mechanism on all records, of one vector whose norm is at
-/// most
-/// `C`. Where a record is replaced, two vectors differ by at most `2C`; by `√2 C` where every block is proved to have
-/// elements (of matrices, quadratic forms) of one sign, so that no two records' vectors have a negative inner product;
-/// and by [a known number](super::logistic_sensitivity) for logistic regression. The noise is of that size, and the
-/// event that is debited says so. Everything else, the repair of statistics included, is computed from what was
+/// most `C`. Where a record is replaced, two vectors differ by at most `2C`; by `√2 C` where every block is proved to
+/// have elements (of matrices, quadratic forms) of one sign, so that no two records' vectors have a negative inner
+/// product; and by [a known number](super::logistic_sensitivity) for logistic regression. The noise is of that size,
+/// and the event that is debited says so. Everything else, the repair of statistics included, is computed from what was
 /// released.
 ///
 /// *Records' own factors* may go on from step to step. They are never released. What a step knows of a record then

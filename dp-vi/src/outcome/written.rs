@@ -432,8 +432,8 @@ pub struct StoredFit {
     pub noise_aware: Option<NoiseAware>,
     /// As [`Fit::parameters`].
     pub parameters: Vec<(String, Vec<f64>)>,
-    /// The statement as JSON: see [`PrivacyReport`](crate::PrivacyReport). Whoever wrote the file may have written
-    /// anything here.
+    /// The statement as JSON: see [`PrivacyReport`](crate::PrivacyReport). The person who wrote the file may
+    /// have written anything here.
     pub privacy: serde_json::Value,
 }
 

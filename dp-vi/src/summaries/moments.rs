@@ -60,9 +60,8 @@ impl Summaries<'_> {
     ///
     /// # Errors
     /// If there is no such column or it is not a vector of as many elements as `T` has columns, `T` or `K` is not
-    /// finite or
-    /// `K` not positive, a number of the records is NaN, the noise multiplier is not positive and finite, or the budget
-    /// does not allow it. Then nothing is debited.
+    /// finite or `K` not positive, a number of the records is NaN, the noise multiplier is not positive and finite, or
+    /// the budget does not allow it. Then nothing is debited.
     pub fn second_moments(
         &mut self,
         column: &str,

@@ -26,8 +26,7 @@ fn lower_tail<'g>(z: Var<'g>, product: Var<'g>) -> Var<'g> {
 
 /// The logarithm of the probability below `z ≥ 0` where `rate · scale` is less than 1. It is
 /// `ln Φ(z) + ln(1 − e^(c²/2 − cz) Φ(z − c)/Φ(z))` with `c = rate · scale`, and the quotient 1 less the probability
-/// between
-/// `z − c` and `z` in units of `Φ(z)`, which keeps its digits however small `c` is.
+/// between `z − c` and `z` in units of `Φ(z)`, which keeps its digits however small `c` is.
 #[track_caller]
 fn below_slow<'g>(z: Var<'g>, product: Var<'g>) -> Var<'g> {
     let start = z - product;

@@ -289,8 +289,7 @@ mod tests {
     #[test]
     fn what_is_claimed_without_delta_is_held_to_its_ratio() {
         // 12 % and 5 %, of which the ratio is e^0.875 and the advantage that of ε = 0.14. 4.9 standard errors of 10,000
-        // leave
-        // 10.5 % and 6.1 %, and so e^0.53.
+        // leave 10.5 % and 6.1 %, and so e^0.53.
         let outcomes = |epsilon: f64| Outcomes {
             relation: Relation::ReplaceOne,
             events: Composition::single(

@@ -87,8 +87,7 @@ fn statistics_of(block: &BlockState, value: &[f64]) -> Vec<f64> {
 
 impl Factors {
     /// Puts a factor at the point where its natural parameters, in whose averaged statistics noise has the standard
-    /// deviation
-    /// `sd` (in units of their scales), are largest.
+    /// deviation `sd` (in units of their scales), are largest.
     pub(super) fn go_to_maximum(&mut self, factor: usize, sd: f64) {
         let state = &self.factors[factor];
         let natural: Vec<&[f64]> = state.blocks.iter().map(|&b| self.blocks[b].natural.as_slice()).collect();
