@@ -205,7 +205,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
+        #![proptest_config(ProptestConfig { cases: 6, ..ProptestConfig::default() })]
 
         /// What one lattice says about epsilons that it was not composed for holds the truth, where formulas
         /// tell it, and is narrow about the epsilon that it was composed for.

@@ -511,7 +511,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig { cases: 8, ..ProptestConfig::default() })]
+        #![proptest_config(ProptestConfig { cases: 4, ..ProptestConfig::default() })]
 
         #[test]
         fn curves_are_ordered_by_what_they_are_made_of(
