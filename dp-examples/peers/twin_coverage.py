@@ -3,8 +3,9 @@
     python twin_coverage.py TWIN-PROGRAM [--runs 50] [--twins 20] [--epsilon 1] [--rows 20000] [--adult adult.csv.gz]
         [--twin-rows NUMBER]
 
-Two generated tables, whose coefficients are known; and, where a file is named, six columns of the Adult data, whose rows
-are taken for the population and drawn with replacement. The truth there is the fit to all of them. Intervals are those of
+Generated tables, whose coefficients are known, two of categories and two of numbers; and, where a file is named, six
+columns of the Adult data, whose rows are taken for the population and drawn with replacement. The truth there is the fit
+to all of them. Intervals are those of
 `dp_examples::twin::combine`. With --twin-rows, twins have so many rows instead of the program's default. Needs numpy, scipy
 and pandas.
 """
@@ -20,10 +21,32 @@ import pandas as pd
 from scipy.stats import t as student
 
 
+class Number:
+    """A column of numbers: its bounds, and what is taken off in a regression."""
+
+    def __init__(self, low, high, centre):
+        self.bounds, self.centre = [low, high], centre
+
+
+def schema(values):
+    return str(values.bounds if isinstance(values, Number) else values)
+
+
 def fit(table, columns, ridge=1e-3):
     """Newton's method on combinations that are counted once; coefficients and their squared standard errors."""
     cells = table.groupby([*columns, "y"]).size().reset_index(name="count")
-    x, y, n = design(cells, columns), (cells["y"] == "yes").to_numpy(float), cells["count"].to_numpy(float)
+    return newton(design(cells, columns), cells["y"] == "yes", cells["count"].to_numpy(float), ridge)
+
+
+def estimate(table, columns, ridge=1e-3):
+    """The same for a table of numbers, whose combinations do not repeat each other."""
+    if any(isinstance(values, Number) for values in columns.values()):
+        return newton(design(table, columns), table["y"] == "yes", np.ones(len(table)), ridge)
+    return fit(table, columns, ridge)
+
+
+def newton(x, y, n, ridge):
+    y = y.to_numpy(float)
     w = np.zeros(x.shape[1])
     for _ in range(25):
         p = 1 / (1 + np.exp(-(x @ w)))
@@ -36,10 +59,13 @@ def fit(table, columns, ridge=1e-3):
 
 
 def design(table, columns):
-    """An intercept, and an indicator for each category of each column but the first."""
+    """An intercept, an indicator for each category of each column but the first, and numbers from their centre on."""
     parts = [np.ones(len(table))]
     for name, values in columns.items():
-        parts += [(table[name] == value).to_numpy(float) for value in values[1:]]
+        if isinstance(values, Number):
+            parts += [table[name].to_numpy(float) - values.centre]
+        else:
+            parts += [(table[name] == value).to_numpy(float) for value in values[1:]]
     return np.stack(parts, axis=1)
 
 
@@ -90,6 +116,38 @@ def chain(rows, rng):
     return "chain", columns, ["no", "yes"], truth, draw
 
 
+def normal(rows, rng):
+    """Two normal columns that depend on each other, and bounds five deviations away."""
+    columns = {"x": Number(-5.0, 5.0, 0.0), "z": Number(-5.0, 5.0, 0.0)}
+    truth = np.array([0.0, 1.5, -0.8])
+
+    def draw():
+        x = rng.normal(size=rows)
+        table = pd.DataFrame({"x": x, "z": 0.8 * x + 0.6 * rng.normal(size=rows)}).clip(-4.99, 4.99)
+        p = 1 / (1 + np.exp(-(design(table, columns) @ truth)))
+        return table.assign(y=np.where(rng.random(rows) < p, "yes", "no"))
+
+    return "normal", columns, ["no", "yes"], truth, draw
+
+
+def people(rows, rng):
+    """Whole numbers, one of them with a heap, and a category."""
+    columns = {"age": Number(0, 100, 37), "education": Number(1, 16, 10), "hours": Number(0, 99, 40), "sex": ["f", "m"]}
+    truth = np.array([-1.0, 0.04, 0.35, 0.03, 0.8])
+
+    def draw():
+        age = np.round(17 + 60 * rng.beta(1.5, 3, rows)).astype(int)
+        education = np.clip(np.round(10 + 2 * rng.normal(size=rows) + (age - 35) / 30), 1, 16).astype(int)
+        around = np.clip(np.round(40 + 12 * rng.normal(size=rows)), 1, 99).astype(int)
+        hours = np.where(rng.random(rows) < 0.45, 40, around)
+        sex = np.where(rng.random(rows) < 0.6, "m", "f")
+        table = pd.DataFrame({"age": age, "education": education, "hours": hours, "sex": sex})
+        p = 1 / (1 + np.exp(-(design(table, columns) @ truth)))
+        return table.assign(y=np.where(rng.random(rows) < p, "yes", "no"))
+
+    return "people", columns, ["no", "yes"], truth, draw
+
+
 def adult(path, rows, rng):
     whole = pd.read_csv(path, keep_default_na=False)
     table = pd.DataFrame({
@@ -113,12 +171,12 @@ def main():
     parser.add_argument("--epsilon", default="1")
     parser.add_argument("--rows", type=int, default=20000)
     parser.add_argument("--adult")
-    parser.add_argument("--only", help="generated, chain or adult")
+    parser.add_argument("--only", help="generated, chain, normal, people or adult")
     parser.add_argument("--twin-rows")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     rng = np.random.default_rng(options.seed)
-    problems = [generated(options.rows, rng), chain(options.rows, rng)]
+    problems = [problem(options.rows, rng) for problem in (generated, chain, normal, people)]
     if options.adult:
         problems.append(adult(options.adult, options.rows, rng))
     for name, columns, labels, truth, draw in problems:
@@ -129,16 +187,16 @@ def main():
             with tempfile.TemporaryDirectory() as folder:
                 folder = pathlib.Path(folder)
                 draw().to_csv(folder / "t.csv", index=False)
-                lines = [f"{column} = {values}" for column, values in (columns | {"y": labels}).items()]
+                lines = [f"{column} = {schema(values)}" for column, values in (columns | {"y": labels}).items()]
                 (folder / "s.toml").write_text("\n".join(lines))
                 command = [options.program, "fit", "t.csv", "--schema", "s.toml", "--epsilon", options.epsilon,
-                           "--target", "y", "--out", "out", "--twins", str(options.twins)]
+                           "--target", "y", "--together", ",".join(columns), "--out", "out", "--twins", str(options.twins)]
                 command += ["--rows", options.twin_rows] if options.twin_rows else []
                 subprocess.run(command, cwd=folder, check=True, capture_output=True)
                 estimates, variances = [], []
                 for file in sorted((folder / "out").glob("twin-*.csv")):
-                    twin = pd.read_csv(file, dtype=str)
-                    w, u = fit(twin, columns)
+                    words = {column: str for column in columns if not isinstance(columns[column], Number)}
+                    w, u = estimate(pd.read_csv(file, dtype=words), columns)
                     estimates.append(w)
                     variances.append(u)
                 per_record = json.loads((folder / "out" / "privacy.json").read_text())["rows_per_record"]

@@ -55,6 +55,28 @@ impl Column {
         self.levels.iter().max().map_or(0, |most| most.saturating_add(1))
     }
 
+    /// Whether its values have places within their levels, which categories have not.
+    pub(super) fn is_number(&self) -> bool {
+        !matches!(self.kind, Kind::Categories(_))
+    }
+
+    /// The number of levels of values; missing ones have a level of their own after these, or none.
+    pub(super) fn levels_of_values(&self) -> usize {
+        let values = &self.levels[..self.levels.len() - 1];
+        values.iter().max().map_or(0, |most| most + 1)
+    }
+
+    /// Whether neighbouring levels are of values that lie beside each other.
+    pub(super) fn has_order(&self) -> bool {
+        let levels = self.levels_of_values();
+        let ordered = match &self.kind {
+            Kind::Categories(names) => names.len() == 2 && levels == 2 && !self.hidden,
+            _ => levels > 1,
+        };
+        // Whatever a file says.
+        ordered && self.levels[..self.levels.len() - 1].is_sorted()
+    }
+
     /// How unevenly values lie in each piece: for a tilt `s` from −1 to 1 with the density `1 + s (2t − 1)` at the
     /// share `t` of the way. Within a piece nothing was measured, but neighbouring ones say whether it rises or falls:
     /// the slope is the flatter of those to both sides (0 where they differ in sign, as beside a heap), at an end that

@@ -12,30 +12,24 @@ use std::collections::BTreeMap;
 
 use nalgebra::{Cholesky, DMatrix, DVector};
 use ppl_core::junction::Tree;
-use ppl_core::math::{erf, erfinv, ndtri};
+use ppl_core::math::{erf, erfinv};
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
 use rayon::prelude::*;
 
 use super::Result;
 use super::fitting::Counted;
-use super::model::{Column, Model};
+use super::model::Model;
+use super::normal::{FAR, MOST, Scores, correlation, covariance, ends};
 use super::sample::Dice;
-use super::schema::Kind;
 
-/// Correlations are at most this, so that no variable is a function of others.
-const MOST: f64 = 0.995;
 /// Correlations that are less than this are left out, which saves time: they would add less than a hundredth to a
 /// correlation.
 const LEAST: f64 = 0.01;
-/// Terms of the series in powers of a correlation. What is left out is weighted by at most `0.995⁵¹²`, which is 0.08.
-const TERMS: usize = 512;
 /// Sweeps over the variables of a row.
 const SWEEPS: usize = 6;
 /// Rows with random numbers of their own.
 const ROWS: usize = 4096;
-/// Beyond this a standard normal variable does not come.
-const FAR: f64 = 9.0;
 
 /// A column's variable.
 struct Latent {
@@ -55,92 +49,6 @@ pub(super) struct Positions {
     columns: usize,
 }
 
-/// What is seen of a standard normal variable by its levels.
-struct Scores {
-    /// For each level its mean there.
-    means: Vec<f64>,
-    /// `E[f h_k]` for `f` the level's mean and `h_k` the normalised Hermite polynomials, from `k = 1` on.
-    series: Vec<f64>,
-}
-
-fn density(x: f64) -> f64 {
-    if x.is_finite() { (-0.5 * x * x).exp() / std::f64::consts::TAU.sqrt() } else { 0.0 }
-}
-
-/// The ends of levels with these shares of a standard normal variable, one more than there are levels.
-fn ends(shares: &[f64]) -> Vec<f64> {
-    let total: f64 = shares.iter().sum();
-    let mut below = 0.0;
-    let mut found = vec![f64::NEG_INFINITY];
-    for share in &shares[..shares.len() - 1] {
-        below += share / total;
-        found.push(ndtri(below.min(1.0)));
-    }
-    found.push(f64::INFINITY);
-    found
-}
-
-impl Scores {
-    fn new(ends: &[f64], shares: &[f64]) -> Self {
-        let total: f64 = shares.iter().sum();
-        let mean = |(level, share): (usize, &f64)| {
-            let (low, high) = (ends[level], ends[level + 1]);
-            let share = share / total;
-            let mean = (density(low) - density(high)) / share;
-            // The limit for a level of no width.
-            if share > 1e-12 { mean.clamp(low, high) } else { low.clamp(-FAR, FAR) }
-        };
-        let means: Vec<f64> = shares.iter().enumerate().map(mean).collect();
-        let mut series = vec![0.0; TERMS];
-        for (level, step) in means.windows(2).map(|pair| pair[1] - pair[0]).enumerate() {
-            let x = ends[level + 1];
-            if !x.is_finite() {
-                continue;
-            }
-            // E[h_k above x] = h_{k−1}(x) φ(x)/√k, and √k h_k = x h_{k−1} − √(k−1) h_{k−2}.
-            let (mut before, mut own) = (0.0, density(x));
-            for (term, place) in series.iter_mut().zip(1_u32..) {
-                let k = f64::from(place);
-                *term += step * own / k.sqrt();
-                (before, own) = (own, (x * own - (k - 1.0).sqrt() * before) / k.sqrt());
-            }
-        }
-        Self { means, series }
-    }
-}
-
-/// The correlation of two standard normal variables for which the levels' means have this covariance:
-/// `E[f g] = Σ_k ρᵏ E[f h_k] E[g h_k]` (Mehler), which increases with `ρ`.
-fn correlation(one: &Scores, other: &Scores, covariance: f64) -> f64 {
-    let terms: Vec<f64> = one.series.iter().zip(&other.series).map(|(a, b)| a * b).collect();
-    if terms.iter().all(|term| term.abs() < 1e-12) {
-        return 0.0;
-    }
-    let expected = |rho: f64| rho * terms.iter().rev().fold(0.0, |sum, term| sum * rho + term);
-    let (mut low, mut high) = (-MOST, MOST);
-    for _ in 0..40 {
-        let middle = 0.5 * (low + high);
-        if expected(middle) < covariance { low = middle } else { high = middle }
-    }
-    0.5 * (low + high)
-}
-
-/// The number of levels of values; missing ones have a level of their own after these, or none.
-fn levels_of_values(column: &Column) -> usize {
-    let values = &column.levels[..column.levels.len() - 1];
-    values.iter().max().map_or(0, |most| most + 1)
-}
-
-fn has_order(column: &Column) -> bool {
-    let levels = levels_of_values(column);
-    let ordered = match &column.kind {
-        Kind::Categories(names) => names.len() == 2 && levels == 2 && !column.hidden,
-        _ => levels > 1,
-    };
-    // Neighbouring levels of values that lie beside each other, whatever a file says.
-    ordered && column.levels[..column.levels.len() - 1].is_sorted()
-}
-
 impl Positions {
     /// What a model's levels say.
     ///
@@ -150,9 +58,8 @@ impl Positions {
         let tree = model.tree()?;
         let none = Self { latents: Vec::new(), columns: model.columns.len() };
         let ordered: Vec<usize> =
-            (0..model.columns.len()).filter(|&column| has_order(&model.columns[column])).collect();
-        let has_numbers =
-            ordered.iter().any(|&column| !matches!(model.columns[column].kind, Kind::Categories(_)));
+            (0..model.columns.len()).filter(|&column| model.columns[column].has_order()).collect();
+        let has_numbers = ordered.iter().any(|&column| model.columns[column].is_number());
         if ordered.len() < 2 || !has_numbers {
             return Ok(none);
         }
@@ -160,7 +67,7 @@ impl Positions {
         let mut places = vec![None; model.columns.len()];
         let (mut latents, mut scores) = (Vec::new(), Vec::new());
         for column in ordered {
-            let levels = levels_of_values(&model.columns[column]);
+            let levels = model.columns[column].levels_of_values();
             let Some(clique) = tree.host_of(&[column]) else { continue };
             let shares = tree.sum_to(clique, &joint[clique], &[column])?;
             let of_values = &shares[..levels];
@@ -173,7 +80,7 @@ impl Positions {
             let mut ends: Vec<(f64, f64)> = ends.windows(2).map(|pair| (pair[0], pair[1])).collect();
             ends.resize(shares.len(), (f64::NEG_INFINITY, f64::INFINITY));
             places[column] = Some(latents.len());
-            let is_number = !matches!(model.columns[column].kind, Kind::Categories(_));
+            let is_number = model.columns[column].is_number();
             latents.push(Latent { column, is_number, ends, others: Vec::new(), deviation: 1.0 });
         }
         let precision = precision(&tree, &joint, &places, &scores, model)?;
@@ -307,20 +214,6 @@ fn precision(
     Ok(precision)
 }
 
-/// The covariance of the levels' means where both columns have values.
-fn covariance(shares: &[f64], width: usize, (one, other): (&Scores, &Scores)) -> f64 {
-    let (mut total, mut sums, mut product) = (0.0, (0.0, 0.0), 0.0);
-    for (row, a) in shares.chunks(width).zip(&one.means) {
-        for (share, b) in row.iter().zip(&other.means) {
-            total += share;
-            sums.0 += share * a;
-            sums.1 += share * b;
-            product += share * a * b;
-        }
-    }
-    if total > 1e-12 { (product - sums.0 * sums.1 / total) / total } else { 0.0 }
-}
-
 /// The standard deviation of the noise in a correlation: of the levels' means' covariance, over how fast that grows
 /// with the correlation. Zero where no marginal holds both columns, so that what was measured of others says it.
 fn of_noise(model: &Model, pair: (usize, usize), (one, other): (&Scores, &Scores)) -> f64 {
@@ -367,42 +260,11 @@ fn regression(of_others: &DMatrix<f64>, of_own: &mut DVector<f64>) -> (DVector<f
 mod tests {
     use super::*;
     use crate::output::tests::TestFolder;
+    use crate::twin::model::Column;
+    use crate::twin::normal::density;
     use crate::twin::{Data, Schema, Settings, fit};
     use dp_accountant::{Budget, Ledger, Relation};
     use dp_sampler::Seed;
-
-    /// Of two levels each the covariance of the levels' means is `(2/π)² asin ρ` (Sheppard).
-    #[test]
-    fn correlations_of_halves_are_sheppards() {
-        let halves = [0.5, 0.5];
-        let scores = Scores::new(&ends(&halves), &halves);
-        assert!((scores.means[1] - (2.0 / std::f64::consts::PI).sqrt()).abs() < 1e-12);
-        for rho in [-0.9, -0.5, 0.0, 0.1, 0.7, 0.95] {
-            let covariance = (2.0 / std::f64::consts::PI).powi(2) * f64::asin(rho);
-            let found = correlation(&scores, &scores, covariance);
-            assert!((found - rho).abs() < 1e-6, "{rho}: {found}");
-        }
-    }
-
-    /// Against counts of levels among draws: of 400,000, a covariance of scores has an error of at most 0.0016.
-    #[test]
-    fn correlations_are_those_that_levels_come_from() {
-        let (one, other) = ([0.1, 0.2, 0.3, 0.25, 0.15], [0.02, 0.58, 0.4]);
-        let (of_one, of_other) = (ends(&one), ends(&other));
-        let scores = (Scores::new(&of_one, &one), Scores::new(&of_other, &other));
-        let mut dice = Dice(ChaCha8Rng::seed_from_u64(1));
-        let level = |ends: &[f64], x: f64| ends[1..].partition_point(|end| *end <= x);
-        for rho in [-0.8_f64, 0.3, 0.95] {
-            let mut shares = vec![0.0; 15];
-            for _ in 0..400_000 {
-                let x = dice.normal();
-                let y = rho * x + (1.0 - rho * rho).sqrt() * dice.normal();
-                shares[level(&of_one, x) * 3 + level(&of_other, y)] += 1.0 / 400_000.0;
-            }
-            let found = correlation(&scores.0, &scores.1, covariance(&shares, 3, (&scores.0, &scores.1)));
-            assert!((found - rho).abs() < 0.012, "{rho}: {found}");
-        }
-    }
 
     /// `E[z | a < z < b] = (φ(a) − φ(b))/(Φ(b) − Φ(a))`, and far from the mean the nearer end.
     #[test]

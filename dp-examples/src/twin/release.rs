@@ -11,6 +11,7 @@ use super::grid::Grid;
 use super::model::{Clique, Column, FORMAT, Model, Provenance, VERSION};
 use super::plan::{Plan, Shape};
 use super::schema::Kind;
+use super::shrunk::shrunk;
 use super::singles::{LEVELS, Singles, in_words, maps};
 use super::structure::{Grown, Known, grow};
 use super::{Error, Result};
@@ -100,8 +101,12 @@ pub fn fit(data: Data, settings: &Settings, purse: &mut (impl Purse + ?Sized), s
     let known =
         Known { shares: &shares, variances: &variances, records: total, target, core, plan, relation };
     let Grown { tree, tables } = grow(&known, &mut marginals)?;
-    let mut potentials = start(&tables, total);
-    let conditionals = nearest(&tree, &tables, total, &mut potentials)?;
+    let columns = columns.into_iter().zip(&found).zip(levels);
+    let columns: Vec<Column> =
+        columns.map(|((column, pieces), levels)| Column::new(column, pieces, levels)).collect();
+    let estimates = shrunk(&tables, &columns);
+    let mut potentials = start(&estimates, total);
+    let conditionals = nearest(&tree, &estimates, total, &mut potentials)?;
 
     let noise = (released[0].noise, joint_noise);
     let (epsilon, delta) = (cost, budget.delta);
@@ -110,14 +115,13 @@ pub fn fit(data: Data, settings: &Settings, purse: &mut (impl Purse + ?Sized), s
     let relation = in_words(relation).to_owned();
     let provenance =
         Provenance { epsilon, delta, success, relation, secret, left_out, treated_as_public, noise };
-    let columns = columns.into_iter().zip(&found).zip(levels);
     let model = Model {
         format: FORMAT.to_owned(),
         version: VERSION,
         records: total,
         target: settings.target.clone(),
         provenance,
-        columns: columns.map(|((column, pieces), levels)| Column::new(column, pieces, levels)).collect(),
+        columns,
         constraints: schema.constraints().to_vec(),
         cliques: tree.cliques().iter().map(Clique::from).collect(),
         tables,

@@ -2,7 +2,7 @@
 
 use rand_core::Rng;
 
-use super::model::Model;
+use super::model::{Column, Model};
 use super::positions::Positions;
 use super::{Error, Result};
 
@@ -68,7 +68,7 @@ impl<R: Rng> Dice<R> {
     }
 
     /// The same, where places are independent of each other.
-    fn independent(&mut self, weights: &[f64], count: usize, mut take: impl FnMut(usize, usize)) {
+    pub(super) fn independent(&mut self, weights: &[f64], count: usize, mut take: impl FnMut(usize, usize)) {
         let mut reached = 0.0;
         let sums: Vec<f64> = weights
             .iter()
@@ -192,15 +192,7 @@ impl Model {
             self.columns.iter().zip(&levels).zip(&positions).map(|((column, levels), positions)| {
                 let (mut found, tilts) = (vec![(0, 0.0); count], column.tilts());
                 for (level, mut places) in grouped(levels, column.level_count()).into_iter().enumerate() {
-                    let own: Vec<usize> =
-                        (0..column.pieces.len()).filter(|&piece| column.levels[piece] == level).collect();
-                    let mut weights: Vec<f64> = own.iter().map(|&piece| column.pieces[piece].2).collect();
-                    if weights.iter().all(|weight| *weight <= 0.0) {
-                        // A level of which nothing more is known; missing values are never there by chance.
-                        let missing = column.pieces.len() - 1;
-                        let even = |&piece: &usize| f64::from(u8::from(piece != missing || own.len() == 1));
-                        weights = own.iter().map(even).collect();
-                    }
+                    let (own, weights) = within(column, level);
                     if let Some(at) = positions.as_ref().filter(|_| places.len() < FEW) {
                         for place in places {
                             let (number, share) = at_share(&weights, f64::from(at[place as usize]));
@@ -275,6 +267,20 @@ impl<R: Rng> Dice<R> {
     }
 }
 
+/// The pieces of a level, and how likely its records lie in each.
+pub(super) fn within(column: &Column, level: usize) -> (Vec<usize>, Vec<f64>) {
+    let own: Vec<usize> = (0..column.pieces.len()).filter(|&piece| column.levels[piece] == level).collect();
+    let weights: Vec<f64> = own.iter().map(|&piece| column.pieces[piece].2).collect();
+    if weights.iter().any(|weight| *weight > 0.0) {
+        return (own, weights);
+    }
+    // A level of which nothing more is known; missing values are never there by chance.
+    let missing = column.pieces.len() - 1;
+    let even = |&piece: &usize| f64::from(u8::from(piece != missing || own.len() == 1));
+    let weights = own.iter().map(even).collect();
+    (own, weights)
+}
+
 /// The number of the weight, and the share of the way through it, at a share of all.
 fn at_share(weights: &[f64], share: f64) -> (usize, f64) {
     let mut left = share * weights.iter().sum::<f64>();
@@ -289,7 +295,7 @@ fn at_share(weights: &[f64], share: f64) -> (usize, f64) {
 }
 
 /// The share `t` of the way at which the distribution function of the density `1 + tilt (2t − 1)` has this value.
-fn tilted(share: f64, tilt: f64) -> f64 {
+pub(super) fn tilted(share: f64, tilt: f64) -> f64 {
     // t (1 − tilt) + tilt t², solved without a difference of what is nearly the same.
     let rest = 1.0 - tilt;
     let t = 2.0 * share / (rest + (rest * rest + 4.0 * tilt * share).max(0.0).sqrt());
@@ -297,7 +303,7 @@ fn tilted(share: f64, tilt: f64) -> f64 {
 }
 
 /// The places of each of so many groups.
-fn grouped(of: &[u32], groups: usize) -> Vec<Vec<u32>> {
+pub(super) fn grouped(of: &[u32], groups: usize) -> Vec<Vec<u32>> {
     let mut found = vec![Vec::new(); groups];
     of.iter().enumerate().for_each(|(place, &group)| found[group as usize].push(place as u32));
     found

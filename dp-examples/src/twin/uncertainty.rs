@@ -3,15 +3,18 @@
 use rand_core::Rng;
 
 use super::fitting::{nearest, start};
-use super::model::Model;
-use super::sample::{Dice, Drawn};
+use super::levels::{Counts, pieces};
+use super::model::{Column, Model};
+use super::sample::{Dice, Drawn, grouped, tilted, within};
+use super::shrunk::shrunk;
 use super::{Error, Result};
 
 impl Model {
     /// Another model that may have led to what was released: a draw from an approximate posterior.
     ///
-    /// Records are drawn from the model, as many as there are estimated to be; their marginals get noise of
-    /// the same variance as those that were released; and the model is fitted to them. How far the result is
+    /// Records are drawn from the model, as many as there are estimated to be; their marginals, those of single columns'
+    /// cells, too, get noise of the same variance as those that were released; and the model is fitted to them, with
+    /// the same levels. How far the result is
     /// from this model is distributed as how far this model is from the truth, to first order in both errors:
     /// that of having some records of a population, and that of the noise. For the Gaussian approximation of
     /// the posterior, which is symmetric, that is a draw. (Räisä et al. 2023 draw the parameters by a
@@ -29,8 +32,18 @@ impl Model {
         let tree = self.tree()?;
         let count = self.records.round().max(1.0) as usize;
         let levels = self.levels(count, &mut dice, Drawn::Independently);
+        let columns: Vec<Column> = (self.columns.iter().zip(&levels))
+            .map(|(column, levels)| self.remeasured(column, levels, &mut dice))
+            .collect();
         let mut tables = self.tables.clone();
         for table in &mut tables {
+            if let &[column] = table.columns.as_slice() {
+                let column = &columns[column];
+                table.counts.fill(0.0);
+                let masses = column.pieces.iter().map(|piece| piece.2);
+                column.levels.iter().zip(masses).for_each(|(&level, mass)| table.counts[level] += mass);
+                continue;
+            }
             let mut cells = vec![0_usize; count];
             for &column in &table.columns {
                 let size = tree.sizes()[column];
@@ -45,9 +58,60 @@ impl Model {
         }
         // Not from this model: a search that ends early would end too near to it, and draws would differ too
         // little.
+        let tables = shrunk(&tables, &columns);
         let mut potentials = start(&tables, self.records);
         let conditionals = nearest(&tree, &tables, self.records, &mut potentials)?;
-        Ok(Self { conditionals, potentials, ..self.clone() })
+        Ok(Self { conditionals, potentials, columns, ..self.clone() })
+    }
+
+    /// A column by itself, measured anew in records with these levels: what it is distributed like within its levels.
+    fn remeasured<R: Rng>(&self, column: &Column, levels: &[u32], dice: &mut Dice<R>) -> Column {
+        let grid = column.grid();
+        let (cells, noise) = (grid.cells(), self.provenance.noise.0);
+        let (mut counts, tilts) = (vec![0.0; cells + 1], column.tilts());
+        for (level, places) in grouped(levels, column.level_count()).into_iter().enumerate() {
+            let (own, weights) = within(column, level);
+            let mut held = vec![0_usize; own.len()];
+            dice.independent(&weights, places.len(), |_, number| held[number] += 1);
+            for (piece, held) in own.into_iter().zip(held) {
+                let (first, last, _) = column.pieces[piece];
+                let width = (last - first + 1) as f64;
+                for _ in 0..held {
+                    let along = (tilted(dice.share(), tilts[piece]) * width) as usize;
+                    counts[(first + along).min(last)] += 1.0;
+                }
+            }
+        }
+        // Where it was found to have no missing values there are none.
+        let missing = column.pieces.last().is_some_and(|piece| piece.2 > 0.0);
+        let mut noisy = |counts: &mut [f64]| {
+            let (of_missing, values) = counts.split_last_mut().expect("a cell for missing values");
+            values.iter_mut().for_each(|count| *count += noise * dice.normal());
+            *of_missing = if missing { *of_missing + noise * dice.normal() } else { 0.0 };
+        };
+        let mut blocks = grid.block().map(|block| {
+            let sums = counts[..cells].chunks(block).map(|cells| cells.iter().sum());
+            sums.chain([counts[cells]]).collect::<Vec<f64>>()
+        });
+        blocks.iter_mut().for_each(|blocks| noisy(blocks));
+        noisy(&mut counts);
+        let found = pieces(&Counts { cells: &counts, blocks: blocks.as_deref(), noise }, &grid, self.records);
+        let mut level_of = vec![0; cells + 1];
+        for ((first, last, _), &level) in column.pieces.iter().zip(&column.levels) {
+            level_of[*first..=*last].fill(level);
+        }
+        // A piece that lies in several levels is cut.
+        let (mut pieces, mut levels) = (Vec::new(), Vec::new());
+        for piece in found {
+            let density = piece.mass / (piece.last - piece.first + 1) as f64;
+            let mut first = piece.first;
+            for part in level_of[piece.first..=piece.last].chunk_by(|a, b| a == b) {
+                pieces.push((first, first + part.len() - 1, density * part.len() as f64));
+                levels.push(part[0]);
+                first += part.len();
+            }
+        }
+        Column { pieces, levels, ..column.clone() }
     }
 }
 
