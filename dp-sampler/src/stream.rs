@@ -181,29 +181,35 @@ mod tests {
         // 6·10⁴ draws below 6 and below 3·2⁶² (where a quarter of all words are refused), alpha 1e-6 each.
         let mut stream = Seed::for_tests(2).streams(Purpose::Split).at(0);
         for bound in [6, 3 << 62] {
-            let mut counts = [0_u64; 6];
+            let (mut counts, mut remainders) = ([0_u64; 6], [0_u64; 3]);
             for _ in 0..60_000 {
                 let value = stream.below(bound);
                 assert!(value < bound);
                 counts[(value / (bound / 6)) as usize] += 1;
+                remainders[(value % 3) as usize] += 1;
             }
             assert!(testing::uniformity(&counts) > 1e-6, "{counts:?}");
+            // Without refusals one value in three has twice as many words as the others.
+            assert!(testing::uniformity(&remainders) > 1e-6, "{remainders:?}");
         }
         assert_eq!((stream.below(0), stream.below(1)), (0, 0));
     }
 
     #[test]
     fn planned_bounded_integers_are_uniform() {
-        // The same for both widths; 3·2²⁶ and 3·2⁶¹ refuse words, 6 hardly does.
+        // The same for both widths, with 3·10⁵ draws; 3·2²⁶ and 3·2⁶¹ refuse words, 6 hardly does.
         let mut stream = Seed::for_tests(2).streams(Purpose::Split).at(1);
         for bound in [6, 3 << 26, 3 << 61] {
-            let (below, mut counts) = (Below::new(bound), [0_u64; 6]);
-            for _ in 0..60_000 {
+            let (below, mut counts, mut remainders) = (Below::new(bound), [0_u64; 6], [0_u64; 3]);
+            for _ in 0..300_000 {
                 let value = below.draw(&mut stream);
                 assert!(value < bound);
                 counts[(value / (bound / 6)) as usize] += 1;
+                remainders[(value % 3) as usize] += 1;
             }
             assert!(testing::uniformity(&counts) > 1e-6, "{counts:?}");
+            // Without refusals one value in three has one word more than the others, which have 21 or 2.
+            assert!(testing::uniformity(&remainders) > 1e-6, "{remainders:?}");
         }
         assert_eq!(Below::new(1).draw(&mut stream), 0);
         // The smallest low halves are the refused ones: 2^32 = 4 mod 6, 2^64 = 2^63 mod 2^63·1, none.

@@ -132,4 +132,17 @@ mod tests {
         // More draws than records are no mistake.
         assert!(plan.bind(1, &seed).is_ok());
     }
+
+    /// A guarantee is claimed for what a plan says, and holds for what is drawn.
+    #[test]
+    fn a_plan_says_how_many_are_drawn() {
+        let seed = Seed::for_tests(1);
+        for (batch, records) in [(1, 7), (2, 7), (5, 3), (60, 1000)] {
+            let plan = WithReplacement::batch(batch).unwrap();
+            let (mut sampler, mut drawn) = (plan.bind(records, &seed).unwrap(), Vec::new());
+            sampler.draw(0, &mut drawn);
+            let said = Scheme::WithReplacement { batch: drawn.len() as u64, records };
+            assert_eq!((plan.scheme(records).unwrap(), sampler.scheme()), (said, said));
+        }
+    }
 }

@@ -316,6 +316,46 @@ mod tests {
         }
     }
 
+    /// Of two groups with a spread each the draws are those of a fine grid of both spreads, and each spread is drawn
+    /// given what the other group's coefficients may be, not given that there are none: shared and first ones are
+    /// known together only.
+    #[test]
+    fn spreads_are_drawn_with_all_other_coefficients_integrated_out() {
+        let precision = DMatrix::from_row_slice(3, 3, &[40.0, 38.0, 0.0, 38.0, 40.0, 6.0, 0.0, 6.0, 20.0]);
+        let message = Message { precision, linear: DVector::from_vec(vec![60.0, 62.0, -20.0]) };
+        let (spreads, values) = message.draws(&[vec![1], vec![2]], 40_000, &Seed::for_tests(9));
+        let (mut total, mut of_spreads, mut of_values) = (0.0, [0.0; 2], [(0.0, 0.0); 3]);
+        for (one, other) in (1..=200).flat_map(|one| (1..=200).map(move |other| (one, other))) {
+            let at = [one, other].map(|k| 0.02 * f64::from(k) - 0.01);
+            let prior = DVector::from_vec(vec![1.0, at[0].powi(-2), at[1].powi(-2)]);
+            let all = &message.precision + DMatrix::from_diagonal(&prior);
+            let covariance = all.clone().try_inverse().unwrap();
+            let mean = &covariance * &message.linear;
+            let log = -(at[0] * at[1]).ln() - 0.5 * all.determinant().ln() + 0.5 * mean.dot(&message.linear)
+                - 0.5 * (at[0] * at[0] + at[1] * at[1]);
+            let weight = log.exp();
+            total += weight;
+            (0..2).for_each(|k| of_spreads[k] += weight * at[k]);
+            for (j, sums) in of_values.iter_mut().enumerate() {
+                sums.0 += weight * mean[j];
+                sums.1 += weight * (covariance[(j, j)] + mean[j] * mean[j]);
+            }
+        }
+        for (k, sum) in of_spreads.into_iter().enumerate() {
+            let (found, expected) = (spreads.column(k).mean(), sum / total);
+            // 200 draws of a spread that is known to about 0.6.
+            assert!((found - expected).abs() < 0.2, "{k}: {found}, not {expected}");
+        }
+        for (j, (first, second)) in of_values.into_iter().enumerate() {
+            let (mean, sd) = mean_and_sd(values.column(j).iter().copied());
+            let expected = first / total;
+            let deviation = (second / total - expected * expected).sqrt();
+            // With priors of another spread the first is off by 0.4 deviations.
+            assert!((mean - expected).abs() < 0.15 * deviation, "{j}: {mean}, not {expected} +- {deviation}");
+            assert!((0.9..1.1).contains(&(sd / deviation)), "{j}: {sd}, not {deviation}");
+        }
+    }
+
     /// Draws of the prior say nothing, and the hierarchical prior is what is left.
     #[test]
     fn without_a_message_the_prior_is_left() {

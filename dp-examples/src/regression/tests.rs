@@ -46,6 +46,48 @@ fn regression(
     Ok((Specification::new(family, outcome, &design, &priors)?, design, values))
 }
 
+/// A statement lists all that a family releases beside its coefficients, and what it lists costs the budget: Gaussian
+/// releases add up by the inverse squares of their noise multipliers.
+#[test]
+fn statements_list_every_release_of_a_family() {
+    let of_dispersion = [
+        "logarithms of the outcome",
+        "sum of the outcome",
+        "squares of the outcome",
+        "squares of residuals, after",
+    ];
+    let of_scale = ["squares of the outcome", "second moments of features and outcome"];
+    for (formula, family, expected) in [
+        ("yes ~ age + sex", Family::Bernoulli, vec![]),
+        (
+            "y ~ age + sex",
+            Family::Gaussian,
+            [&of_scale[..], &["squares of residuals, before", "squares of residuals, after"]].concat(),
+        ),
+        (
+            "y ~ age + sex",
+            Family::Student,
+            [&of_scale[..], &["histogram of residuals, before", "histogram of residuals, after"]].concat(),
+        ),
+        ("y ~ age", Family::NegativeBinomial, of_dispersion.to_vec()),
+        (
+            "y ~ sex",
+            Family::ZeroInflatedPoisson,
+            vec!["logarithms of the outcome", "histogram of the outcome", "slopes in the share of zeros"],
+        ),
+    ] {
+        let (specification, design, values) = regression(formula, family, &[]).unwrap();
+        let records = specification.records(&design, &values).unwrap();
+        let settings = Settings { steps: Some(30), ..Settings::default() };
+        let fit = fitted(&specification, records, (Budget::add_remove(1.0, 1e-6), 1), &settings);
+        let stated: Vec<&str> = fit.privacy().releases.iter().map(|release| release.what).collect();
+        let found: Vec<&str> = stated.iter().copied().filter(|what| expected.contains(what)).collect();
+        assert_eq!(found, expected, "{formula}: {stated:?}");
+        let epsilon = fit.privacy().epsilon.as_ref().unwrap();
+        assert!(epsilon.upper <= 1.0 && epsilon.lower > 0.99, "{formula}: {epsilon:?}");
+    }
+}
+
 /// Every family is fitted, has finite summaries in the units of the file, and predicts means within its range.
 #[test]
 fn every_family_fits_and_predicts() {

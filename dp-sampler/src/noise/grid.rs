@@ -240,6 +240,16 @@ mod tests {
 
     use super::*;
 
+    /// What a guarantee is claimed for: noise rounded to so many steps, and as far from it as that of each value.
+    #[test]
+    fn it_says_its_law_and_how_near_it_is() {
+        let noise = GridGaussianNoise::new(&Seed::for_tests(1));
+        assert_eq!(noise.distribution(), NoiseDistribution::RoundedGaussian { bits: 32 });
+        let one = 2_f64.powi(-120);
+        assert!(noise.deviation(0) == 0.0 && (one..1.001 * one).contains(&noise.deviation(1)));
+        assert!((1e6 * one..1.001e6 * one).contains(&noise.deviation(1_000_000)));
+    }
+
     /// Words whose pair is undecided in double precision, with the digits behind them.
     fn undecided(count: usize) -> Vec<([u32; 4], [u32; 16])> {
         let mut stream = Seed::for_tests(51).streams(Purpose::Split).at(0);

@@ -206,6 +206,15 @@ fn the_deviation_is_below_two_to_the_minus_sixty() {
     }
 }
 
+/// Each block adds its own: a thousand times as many blocks of one length deviate a thousand times as much.
+#[test]
+fn blocks_deviate_each_for_itself() {
+    for rate in [0.3, 0.1, 1e-3] {
+        let (few, many) = (sampler(rate, 1 << 30).deviation(1), sampler(rate, 1 << 40).deviation(1));
+        assert!((many / few / 1024.0 - 1.0).abs() < 1e-12, "{rate}: {few:e} {many:e}");
+    }
+}
+
 #[test]
 fn at_rate_one_nothing_deviates() {
     let mut certain = sampler(1.0, 1_000);

@@ -229,6 +229,16 @@ mod tests {
         assert!(worst < 2_f64.powi(-120), "{worst:e}");
     }
 
+    /// A unit for each value, and one for the tail where there is one.
+    #[test]
+    fn a_tail_counts_as_one_value() {
+        let unit = 2_f64.powi(-128);
+        let short = Thresholds::new(0.25, 3);
+        assert_eq!((short.high.len(), short.deviation()), (9, 9.0 * unit));
+        let long = Thresholds::new(2_f64.powi(-17), 20);
+        assert_eq!(long.deviation(), (long.high.len() + 1) as f64 * unit);
+    }
+
     #[test]
     fn certain_and_impossible_draws() {
         let mut stream = crate::Seed::for_tests(1).streams(crate::Purpose::Subsample).at(0);
@@ -256,5 +266,48 @@ mod tests {
         assert_eq!(just_above.break_tie(1 << 63, 0, &mut streams.at(0)), 0);
         // The sentinel is never passed, whatever the words.
         assert_eq!(just_above.break_tie(u64::MAX, 1, &mut streams.at(0)), 1);
+    }
+
+    /// Words that are given.
+    struct Scripted(Vec<u64>);
+
+    impl rand_core::TryRng for Scripted {
+        type Error = std::convert::Infallible;
+
+        fn try_next_u32(&mut self) -> Result<u32, Self::Error> {
+            unreachable!("thresholds take long words")
+        }
+
+        fn try_next_u64(&mut self) -> Result<u64, Self::Error> {
+            Ok(self.0.remove(0))
+        }
+
+        fn try_fill_bytes(&mut self, _: &mut [u8]) -> Result<(), Self::Error> {
+            unreachable!("thresholds take long words")
+        }
+    }
+
+    /// A draw is of 128 bits: beside a threshold's first word the second ones decide, and only there.
+    #[test]
+    fn draws_compare_both_words() {
+        let thresholds = Thresholds {
+            high: vec![1 << 63, u64::MAX],
+            low: vec![5, u64::MAX],
+            guide: [0; GUIDES],
+            deviation: 0.0,
+        };
+        for (words, drawn) in [
+            (vec![(1 << 63) - 1], 0),
+            (vec![1 << 63, 0], 0),
+            (vec![1 << 63, 4], 0),
+            (vec![1 << 63, 5], 1),
+            (vec![1 << 63, u64::MAX], 1),
+            (vec![(1 << 63) + 1], 1),
+            (vec![u64::MAX, u64::MAX], 1),
+        ] {
+            let mut script = Scripted(words.clone());
+            assert_eq!(thresholds.draw(&mut script), drawn, "{words:x?}");
+            assert!(script.0.is_empty());
+        }
     }
 }

@@ -93,7 +93,7 @@ impl Width {
 }
 
 /// True with probability A = 2ⁱ·r(d).
-fn accept(half: u64, distance: u64, i: u32, stream: &mut Stream) -> bool {
+fn accept(half: u64, distance: u64, i: u32, stream: &mut impl Rng) -> bool {
     let word = stream.next_u64();
     let about = libm::exp(log_ratio(half as f64, distance as f64)) * f64::from(1_u32 << i);
     let unit = 2_f64.powi(64);
@@ -109,7 +109,7 @@ fn accept(half: u64, distance: u64, i: u32, stream: &mut Stream) -> bool {
 
 /// The first word is too close to tell, once in 2³⁹: the second one and an exact threshold decide.
 #[cold]
-fn decide(half: u64, distance: u64, i: u32, word: u64, stream: &mut Stream) -> bool {
+fn decide(half: u64, distance: u64, i: u32, word: u64, stream: &mut impl Rng) -> bool {
     (u128::from(word) << 64 | u128::from(stream.next_u64())) < exact_ratio(half, distance, i).top()
 }
 

@@ -123,3 +123,38 @@ fn nothing_is_lost_at_the_ends() {
     assert!((0..100).all(|_| binomial(1, 1, 2, &mut stream) <= 1));
     assert!((0..100).all(|_| binomial(1 << 63, (1 << 62) + 1, (1 << 63) - 1, &mut stream) < 1 << 63));
 }
+
+/// Words that are given.
+struct Scripted(Vec<u64>);
+
+impl rand_core::TryRng for Scripted {
+    type Error = std::convert::Infallible;
+
+    fn try_next_u32(&mut self) -> Result<u32, Self::Error> {
+        unreachable!("comparisons take long words")
+    }
+
+    fn try_next_u64(&mut self) -> Result<u64, Self::Error> {
+        Ok(self.0.remove(0))
+    }
+
+    fn try_fill_bytes(&mut self, _: &mut [u8]) -> Result<(), Self::Error> {
+        unreachable!("comparisons take long words")
+    }
+}
+
+/// Around the exact threshold, where doubles cannot tell, 128 bits are compared with it.
+#[test]
+fn comparisons_that_doubles_cannot_make_are_exact() {
+    for (half, distance, i) in
+        [(2_048, 40, 0), (2_048, 46 + 10, 1), (100_003, 3 * 317 + 5, 3), (1 << 40, 5 << 19, 2)]
+    {
+        let exact = exact_ratio(half, distance, i).top();
+        for step in [0, 1, 2, 1 << 20, 1 << 60, 1 << 64, 5 << 64, 1 << 80] {
+            for (number, accepted) in [(exact - step - 1, true), (exact + step, false)] {
+                let mut script = Scripted(vec![(number >> 64) as u64, number as u64]);
+                assert_eq!(accept(half, distance, i, &mut script), accepted, "{half} {distance} {step:x}");
+            }
+        }
+    }
+}

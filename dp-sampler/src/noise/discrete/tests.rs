@@ -210,11 +210,15 @@ fn exponential_coins_have_their_probabilities() {
 fn bounded_integers_are_uniform() {
     let mut words = Words::of_step(&Seed::for_tests(68).streams(Purpose::Split), 0);
     for bound in [6, 3 << 29, 3 << 61] {
-        let mut counts = [0; 6];
+        let (mut counts, mut remainders) = ([0; 6], [0; 3]);
         for _ in 0..60_000 {
-            counts[(words.below(bound) / (bound / 6)) as usize] += 1;
+            let value = words.below(bound);
+            counts[(value / (bound / 6)) as usize] += 1;
+            remainders[(value % 3) as usize] += 1;
         }
         assert!(crate::testing::uniformity(&counts) > 1e-6, "{bound}");
+        // Without refusals one value in three has two words, and the others have three.
+        assert!(crate::testing::uniformity(&remainders) > 1e-6, "{bound}");
     }
 }
 
