@@ -376,6 +376,10 @@ impl Model {
         if !(self.records.is_finite() && (0.0..=1e12).contains(&self.records)) {
             return wrong("the number of records is out of range");
         }
+        let usable = |noise: f64| (0.0..=1e15).contains(&noise);
+        if !usable(self.provenance.noise.0) || !usable(self.provenance.noise.1) {
+            return wrong("the noise of its counts");
+        }
         for column in &self.columns {
             let usable = match &column.kind {
                 Kind::Whole { low, high } | Kind::Dates { low, high } => {

@@ -87,7 +87,7 @@ pub(super) fn maps(
 }
 
 /// Shares of the levels, and the variances of the estimated numbers of records.
-fn of_levels(pieces: &[Piece], levels: &[usize]) -> (Vec<f64>, Vec<f64>) {
+pub(super) fn of_levels(pieces: &[Piece], levels: &[usize]) -> (Vec<f64>, Vec<f64>) {
     let count = levels.iter().max().map_or(0, |most| most + 1);
     let (mut shares, mut variances) = (vec![0.0; count], vec![0.0; count]);
     let least = pieces.iter().map(|piece| piece.variance).fold(f64::MIN_POSITIVE, f64::max);

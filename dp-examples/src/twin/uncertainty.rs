@@ -2,11 +2,12 @@
 
 use rand_core::Rng;
 
-use super::fitting::{nearest, start};
-use super::levels::{Counts, pieces};
+use super::fitting::{Counted, nearest, start};
+use super::levels::{Counts, Piece, pieces};
 use super::model::{Column, Model};
-use super::sample::{Dice, Drawn, grouped, tilted, within};
+use super::sample::{Dice, Drawn, MOST_ROWS, grouped, tilted, within};
 use super::shrunk::shrunk;
+use super::singles::of_levels;
 use super::{Error, Result};
 
 impl Model {
@@ -18,30 +19,41 @@ impl Model {
     /// from this model is distributed as how far this model is from the truth, to first order in both errors:
     /// that of having some records of a population, and that of the noise. For the Gaussian approximation of
     /// the posterior, which is symmetric, that is a draw. (Räisä et al. 2023 draw the parameters by a
-    /// sampler; this is for the same model and the same purpose.)
+    /// sampler; this is for the same model and the same purpose.) Where the fit has a bias, a draw has it twice: of what
+    /// counts of pairs are moved by, moments up to squares are kept, and others as far as the smooth distribution holds.
+    /// A model of a file that a former version wrote, whose counts were not moved, is redrawn with it.
     ///
     /// # Errors
-    /// For latent classes, whose counts are not noisy marginals.
+    /// For latent classes, whose counts are not noisy marginals; for a model [given](Self::given) some values, and for
+    /// more than 10⁸ records.
     pub fn redraw(&self, generator: impl Rng) -> Result<Self> {
         if self.classes().is_some() {
             return Err(Error::input(
                 "a model of latent classes has no posterior that several twins could be drawn from",
             ));
         }
+        if self.columns.iter().any(|column| column.within.is_some()) {
+            return Err(Error::input(
+                "a model given some values is not redrawn: redraw the model, and give it the values then",
+            ));
+        }
+        if self.records > MOST_ROWS as f64 {
+            return Err(Error::input(format!(
+                "a model of {} records, at most {MOST_ROWS} can be redrawn",
+                self.records
+            )));
+        }
         let mut dice = Dice(generator);
         let tree = self.tree()?;
         let count = self.records.round().max(1.0) as usize;
         let levels = self.levels(count, &mut dice, Drawn::Independently);
-        let columns: Vec<Column> = (self.columns.iter().zip(&levels))
-            .map(|(column, levels)| self.remeasured(column, levels, &mut dice))
-            .collect();
+        let (columns, singles): (Vec<Column>, Vec<Counted>) = (self.columns.iter().zip(&levels).enumerate())
+            .map(|(place, (column, levels))| self.remeasured((place, column), levels, &mut dice))
+            .unzip();
         let mut tables = self.tables.clone();
         for table in &mut tables {
             if let &[column] = table.columns.as_slice() {
-                let column = &columns[column];
-                table.counts.fill(0.0);
-                let masses = column.pieces.iter().map(|piece| piece.2);
-                column.levels.iter().zip(masses).for_each(|(&level, mass)| table.counts[level] += mass);
+                table.clone_from(&singles[column]);
                 continue;
             }
             let mut cells = vec![0_usize; count];
@@ -64,8 +76,14 @@ impl Model {
         Ok(Self { conditionals, potentials, columns, ..self.clone() })
     }
 
-    /// A column by itself, measured anew in records with these levels: what it is distributed like within its levels.
-    fn remeasured<R: Rng>(&self, column: &Column, levels: &[u32], dice: &mut Dice<R>) -> Column {
+    /// A column by itself, measured anew in records with these levels: what it is distributed like within its levels, and
+    /// counts of the levels.
+    fn remeasured<R: Rng>(
+        &self,
+        (place, column): (usize, &Column),
+        levels: &[u32],
+        dice: &mut Dice<R>,
+    ) -> (Column, Counted) {
         let grid = column.grid();
         let (cells, noise) = (grid.cells(), self.provenance.noise.0);
         let (mut counts, tilts) = (vec![0.0; cells + 1], column.tilts());
@@ -103,15 +121,21 @@ impl Model {
         // A piece that lies in several levels is cut.
         let (mut pieces, mut levels) = (Vec::new(), Vec::new());
         for piece in found {
-            let density = piece.mass / (piece.last - piece.first + 1) as f64;
+            let width = (piece.last - piece.first + 1) as f64;
             let mut first = piece.first;
             for part in level_of[piece.first..=piece.last].chunk_by(|a, b| a == b) {
-                pieces.push((first, first + part.len() - 1, density * part.len() as f64));
+                let share = part.len() as f64 / width;
+                let (mass, variance) = (piece.mass * share, piece.variance * share);
+                pieces.push(Piece { first, last: first + part.len() - 1, mass, variance });
                 levels.push(part[0]);
                 first += part.len();
             }
         }
-        Column { pieces, levels, ..column.clone() }
+        let (shares, variances) = of_levels(&pieces, &levels);
+        let counts = shares.iter().map(|share| share * self.records).collect();
+        let single = Counted { columns: vec![place], counts, variances, brings: false };
+        let pieces = pieces.iter().map(|piece| (piece.first, piece.last, piece.mass)).collect();
+        (Column { pieces, levels, ..column.clone() }, single)
     }
 }
 
