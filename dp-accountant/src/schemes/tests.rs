@@ -96,3 +96,18 @@ fn the_bound_that_needs_no_table_holds_for_every_mechanism_and_scheme() {
         }
     }
 }
+
+/// How often a record is drawn has no end: what a list leaves out is charged to infinite loss from above, and belongs to
+/// the last number of copies from below. It is less than any delta that is asked for, and no error of one either.
+#[test]
+fn what_lies_beyond_a_list_is_kept() {
+    let found = Multiplicity::new(50, 100, 10).expect("few copies");
+    let parts = |upper| match found.pair(2.0, upper) {
+        Pair::Copies(copies) => (copies.weights.last().copied(), copies.beyond),
+        _ => panic!("a pair of copies"),
+    };
+    let last = found.weights.last().copied().expect("a list");
+    assert!(found.beyond > 0.0 && found.beyond < 1e-30);
+    assert_eq!(parts(true), (Some(last), found.beyond));
+    assert_eq!(parts(false), (Some(last + found.beyond), 0.0));
+}

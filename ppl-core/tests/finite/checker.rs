@@ -102,6 +102,32 @@ fn what_can_only_happen_at_one_neighbour_is_infinite() {
     assert_eq!(loss.ratio(), Some(Rational::one()));
 }
 
+/// A pair of neighbours is compared in both directions, whichever of them comes first: of one fair coin and one that
+/// shows tails nine times in ten the larger ratio is 5, and the other one 9/5; and of an outcome that one of two
+/// neighbours cannot have, it does not matter which.
+#[test]
+fn neighbours_are_compared_in_both_directions() {
+    let loss = |laws: [Dist<bool, Rational>; 2]| {
+        let law = move |coins: &Histogram<bool>| laws[coins.count(&true) as usize].clone();
+        Check::new(law).records(0..=1).alphabet([true]).neighbours(AddRemove).run().unwrap()
+    };
+    let coin = |numerator, denominator| Dist::bernoulli(Probability::new(numerator, denominator).unwrap());
+    let (fair, biased) = (coin(1, 2), coin(1, 10));
+    for laws in [[fair.clone(), biased.clone()], [biased, fair.clone()]] {
+        let found = loss(laws);
+        assert_eq!((found.pairs(), found.ratio()), (1, Some(Rational::ratio(5, 1))));
+        assert!(found.epsilon().contains(5.0_f64.ln()) && found.epsilon().width() < 1e-12);
+    }
+    // An outcome after all others, and one before them.
+    for certain in [false, true] {
+        for laws in [[fair.clone(), Dist::point(certain)], [Dist::point(certain), fair.clone()]] {
+            let found = loss(laws);
+            assert_eq!((found.epsilon().lower(), found.ratio()), (f64::INFINITY, None));
+            assert_eq!(found.witness().unwrap().outcome, Outcome::Value(!certain));
+        }
+    }
+}
+
 /// 820 pairs for up to 40 coins; every pair of three categories once.
 #[test]
 fn pairs_are_counted_once() {

@@ -2,9 +2,9 @@
 //! values, which come from an independent computation.
 
 use ppl_core::finite::{
-    AddRemove, Adjacency, Beta, Category, ChiSquared, Dirichlet, Divergence, Hellinger, Histogram,
-    KullbackLeibler, ReplaceOne, TotalVariation, affinity_of_half_a_count, dirichlet_hellinger,
-    dirichlet_kullback_leibler, neighbours, total_variation_from_hellinger,
+    AddRemove, Adjacency, Beta, Category, ChiSquared, Dirichlet, Dist, Divergence, Hellinger, Histogram,
+    KullbackLeibler, Probability, Rational, ReplaceOne, TotalVariation, affinity_of_half_a_count,
+    dirichlet_hellinger, dirichlet_kullback_leibler, neighbours, total_variation_from_hellinger,
 };
 
 /// Prior, replace-one Hellinger, add/remove Hellinger (limit), replace-one Kullback–Leibler.
@@ -52,6 +52,22 @@ fn closed_forms_are_the_printed_values_and_what_enumeration_finds() {
         // ln A − ψ(A), about 1/(2A), is missing.
         let missing = form.upper() - found;
         assert!(missing > 0.0 && missing < 1.1 / (2.0 * 59.0), "{prior:?}: {found} {form}");
+    }
+}
+
+/// Of coins with the chances p and q of heads `H² = 1 − √(pq) − √((1−p)(1−q))`, which is 1 for certain ones that
+/// differ, and the total variation is |p − q|.
+#[test]
+fn distances_of_single_coins() {
+    let coin =
+        |numerator| -> Dist<bool, Rational> { Dist::bernoulli(Probability::new(numerator, 10).unwrap()) };
+    for (one, other) in [(0, 10), (1, 9), (2, 3), (5, 10), (4, 4)] {
+        let (p, q) = (one as f64 / 10.0, other as f64 / 10.0);
+        let square = 1.0 - (p * q).sqrt() - ((1.0 - p) * (1.0 - q)).sqrt();
+        let found = Hellinger::between(&coin(one), &coin(other));
+        assert!((found.estimate() - square.max(0.0).sqrt()).abs() < 1e-7, "{p} {q}: {found}");
+        let found = TotalVariation::between(&coin(one), &coin(other));
+        assert!((found.estimate() - (p - q).abs()).abs() < 1e-12, "{p} {q}: {found}");
     }
 }
 
