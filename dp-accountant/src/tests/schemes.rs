@@ -282,3 +282,47 @@ fn a_single_guarantee_has_both_ends() {
         }
     }
 }
+
+/// What has no certified answer is refused, whatever the mechanism and the scheme: the rules, once more.
+#[test]
+fn what_no_bound_is_known_for_is_refused() {
+    let guarantees =
+        [Mechanism::PureDp { epsilon: 0.1 }, Mechanism::ApproximateDp { epsilon: 0.1, delta: 1e-9 }];
+    let gaussian = Mechanism::Gaussian { noise_multiplier: 2.0 };
+    let response = Mechanism::RandomizedResponse { categories: 3, truth_probability: 0.4 };
+    let mechanisms = [
+        gaussian,
+        Mechanism::Laplace { scale: 8.0 },
+        Mechanism::DiscreteGaussian { sigma: 4.0, sensitivity: 1 },
+        response,
+        guarantees[0],
+        guarantees[1],
+    ];
+    let samplings = [
+        Sampling::None,
+        Sampling::Poisson { rate: 1.0 },
+        Sampling::Poisson { rate: 0.1 },
+        Sampling::WithoutReplacement { batch: 1, records: 10 },
+        Sampling::WithReplacement { batch: 1, records: 10 },
+        Sampling::Shuffle { batch: 5, records: 10 },
+    ];
+    for (mechanism, sampling) in mechanisms.into_iter().flat_map(|m| samplings.map(|s| (m, s))) {
+        for relation in [Relation::AddRemove, Relation::ReplaceOne] {
+            let inserted = relation == Relation::AddRemove;
+            let refused = match sampling {
+                // Whether a record answers at all is seen.
+                Sampling::None | Sampling::Poisson { rate: 1.0 } => inserted && mechanism == response,
+                Sampling::Poisson { .. } if inserted => mechanism == response,
+                Sampling::Poisson { .. } => mechanism != gaussian,
+                // An inserted record takes another one's place, for which a guarantee for insertions says nothing.
+                Sampling::WithoutReplacement { .. } => inserted && guarantees.contains(&mechanism),
+                Sampling::WithReplacement { .. } => mechanism != gaussian,
+                Sampling::Shuffle { .. } => inserted,
+            };
+            let event = Event::new(mechanism, sampling).expect("valid");
+            let found = cost(relation, &Composition::single(event, 2), 1e-5);
+            let is_refused = matches!(found, Err(Error::Unsupported { .. } | Error::UnsupportedEvent { .. }));
+            assert_eq!(is_refused, refused, "{event} under {relation:?}: {found:?}");
+        }
+    }
+}
