@@ -326,3 +326,28 @@ fn what_no_bound_is_known_for_is_refused() {
         }
     }
 }
+
+/// Releases with normal noise of different sizes add up to one whose inverse variance is the sum of theirs, also beside
+/// another mechanism; a count of one per mille of a budget hardly costs more.
+#[test]
+fn unsampled_gaussians_of_different_noise_add_up() {
+    let gaussian = |noise_multiplier| {
+        Event::new(Mechanism::Gaussian { noise_multiplier }, Sampling::None).expect("valid")
+    };
+    let laplace = Event::new(Mechanism::Laplace { scale: 2e3 }, Sampling::None).expect("valid");
+    for (lines, together) in [
+        (vec![(1.0, 1), (2.0, 4)], 0.5_f64.sqrt()),
+        (vec![(4.0, 16), (3.0, 9), (1.5, 1)], (2.0 + 1.0 / 2.25_f64).sqrt().recip()),
+        (vec![(50.0, 100), (5.0, 1)], 0.08_f64.sqrt().recip()),
+    ] {
+        for relation in [Relation::AddRemove, Relation::ReplaceOne] {
+            let mut run = Composition::single(laplace, 1);
+            run.extend(lines.iter().map(|&(noise, count)| (gaussian(noise), count)));
+            let found = cost(relation, &run, 1e-5).expect("an answer");
+            let least =
+                cost(relation, &Composition::single(gaussian(together), 1), 1e-5).expect("a closed form");
+            assert!(found.upper >= least.lower, "{lines:?}: {found:?} {least:?}");
+            assert!(found.lower <= 1.01 * least.upper + 2e-3, "{lines:?}: {found:?} {least:?}");
+        }
+    }
+}

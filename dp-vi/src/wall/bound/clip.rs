@@ -238,3 +238,43 @@ impl Rule {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What has a weight is scaled to the norm at the most, from the smallest numbers to the largest; what has no norm
+    /// has no weight that anything would be added with.
+    fn weights_keep_to_the_norm<T: Scalar>() {
+        let (largest, smallest) = (T::max_value().as_f64(), T::min_positive_value().as_f64());
+        let squared = [0.0, smallest, 1e-3, 0.99, 1.0, 4.0, 4.0001, 1e9, largest, f64::INFINITY, f64::NAN];
+        for norm in [1e-2, 1.0, 2.0, 1e10] {
+            let clip = ClipNorm::new(norm, 5).unwrap();
+            let mut weights = [T::one(); 11];
+            clip.weigh(&squared.map(T::of), &mut weights);
+            for (weight, squared) in weights.map(Scalar::as_f64).into_iter().zip(squared) {
+                if squared.is_nan() {
+                    assert!(weight.is_nan(), "{norm}: {weight}");
+                } else if squared.is_infinite() {
+                    assert_eq!(weight, 0.0, "{norm}");
+                } else {
+                    assert!(
+                        (0.0..=1.0).contains(&weight) && weight * squared.sqrt() <= norm,
+                        "{norm} {squared}: {weight}"
+                    );
+                    assert_eq!(
+                        weight == 1.0,
+                        squared.sqrt() < norm * (1.0 - 1e-3),
+                        "{norm} {squared}: {weight}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn weights_keep_to_the_norm_in_both_precisions() {
+        weights_keep_to_the_norm::<f64>();
+        weights_keep_to_the_norm::<f32>();
+    }
+}
