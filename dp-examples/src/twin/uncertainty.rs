@@ -232,7 +232,11 @@ pub fn combine(estimates: &[(f64, f64)], rows_per_record: f64) -> Option<Combine
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::output::tests::TestFolder;
     use crate::twin::sample::Dice;
+    use crate::twin::{Data, Schema, Settings, fit, read_model};
+    use dp_accountant::{Budget, Ledger, Relation};
+    use dp_sampler::Seed;
     use rand_chacha::ChaCha8Rng;
     use rand_core::SeedableRng;
 
@@ -275,6 +279,72 @@ mod tests {
             assert!((share - expected).abs() < 0.013, "{variance}: {share} for {expected}");
         }
         assert!(coverage((1.5, 1.0), 20, 6) > 0.92);
+    }
+
+    /// A small model of a table with a number of many cells, one of few with missing values, a date and a category.
+    fn model(folder: &TestFolder) -> Model {
+        let mut text = "a,b,d,c\n".to_owned();
+        for k in 0_usize..800 {
+            let a = (k * 37) % 101 + (k * k) % 60 * (k % 5);
+            let b = if k % 9 == 0 { String::new() } else { format!("{}", (a / 40 + k % 3).min(9)) };
+            text += &format!("{a},{b},2020-01-{:02},{}\n", 1 + (k * 11) % 28, ["x", "y"][k / 3 % 2]);
+        }
+        let path = folder.0.join("t.csv");
+        std::fs::write(&path, text).unwrap();
+        let schema = "a = [0, 999]\nb = [0, 9]\nc = ['x', 'y']\n\
+            d = { range = ['2020-01-01', '2020-01-31'], since = '2020-01-01' }";
+        let schema = Schema::parse("s.toml", schema.as_bytes()).unwrap();
+        let budget = Budget { epsilon: 4.0, delta: 1e-5, relation: Relation::AddRemove };
+        let settings = Settings { budget, target: None, together: Vec::new() };
+        let mut ledger = Ledger::new(budget).unwrap();
+        fit(Data::read(&path, schema).unwrap(), &settings, &mut ledger, Seed::for_tests(1)).unwrap().model
+    }
+
+    /// A redrawn model has the columns, levels and tables of the first one, pieces that are cut at the same levels and
+    /// add up to the records, and rows; one that is given some values, which is another table's, is refused.
+    #[test]
+    fn a_redrawn_model_is_one_of_the_same_table() {
+        let folder = TestFolder::new();
+        let model = model(&folder);
+        let again = model.redraw(ChaCha8Rng::seed_from_u64(1)).unwrap();
+        assert!(again.check().is_ok() && again.tables == model.tables && again != model);
+        for (one, other) in model.columns.iter().zip(&again.columns) {
+            assert_eq!((one.level_count(), one.has_order()), (other.level_count(), other.has_order()));
+            let level = |column: &Column, cell: usize| {
+                let place = column.pieces.iter().position(|piece| (piece.0..=piece.1).contains(&cell));
+                place.map(|place| column.levels[place])
+            };
+            assert!((0..=one.grid().cells()).all(|cell| level(one, cell) == level(other, cell)));
+            let sum: f64 = other.pieces.iter().map(|piece| piece.2).sum();
+            assert!((sum / model.records - 1.0).abs() < 1e-6, "{}: {sum}", one.name);
+        }
+        assert!(again.sample(50, ChaCha8Rng::seed_from_u64(2)).is_ok());
+        let given = model.given("c", "x").unwrap().redraw(ChaCha8Rng::seed_from_u64(1)).unwrap_err();
+        assert!(given.to_string().contains("given some values"), "{given}");
+    }
+
+    /// Files that are altered anywhere are refused, or have models that can be redrawn or say why not.
+    #[test]
+    fn altered_models_are_redrawn_or_refused() {
+        let folder = TestFolder::new();
+        let json = String::from_utf8(model(&folder).to_json().unwrap()).unwrap();
+        let numbers: Vec<(usize, &str)> = json.match_indices(|c: char| c.is_ascii_digit()).collect();
+        let mut dice = Dice(ChaCha8Rng::seed_from_u64(4));
+        let mut read = 0;
+        for _ in 0..25 {
+            let at = numbers[(dice.share() * numbers.len() as f64) as usize].0;
+            let other = ["0", "9", "e9", "-", "5e307", "0.0"][(dice.share() * 6.0) as usize];
+            let altered = [&json[..at], other, &json[at + 1..]].concat();
+            let path = folder.0.join("model.json");
+            std::fs::write(&path, altered).unwrap();
+            let Ok(model) = read_model(&path) else { continue };
+            if model.records < 1e5 {
+                read += 1;
+                let found = model.redraw(ChaCha8Rng::seed_from_u64(1));
+                let _ = found.and_then(|model| model.sample(20, ChaCha8Rng::seed_from_u64(2)));
+            }
+        }
+        assert!(read > 2, "{read}");
     }
 
     #[test]
