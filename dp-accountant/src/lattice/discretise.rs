@@ -162,6 +162,19 @@ mod tests {
         finite + distribution.infinite
     }
 
+    /// What is discretised is wrong by what the table is wrong by, and more.
+    #[test]
+    fn the_slack_holds_the_errors_of_the_table() {
+        for (sigma, rate) in [(1.0, 0.01), (0.5, 0.3), (4.0, 1.0)] {
+            let mut cells = table(sigma, rate, 0.01);
+            assert!(cells.mass_error > 0.0 && cells.slack().mass > cells.mass_error);
+            let before = cells.slack();
+            (cells.mass_error, cells.loss_error) = (cells.mass_error + 1e-6, cells.loss_error + 1e-5);
+            let after = cells.slack();
+            assert!(after.mass >= before.mass + 0.999e-6 && after.loss >= before.loss + 2.399e-5);
+        }
+    }
+
     #[test]
     fn one_step_is_enclosed_and_errors_are_of_second_order() {
         for (sigma, rate) in [(1.0, 0.01), (0.5, 0.3), (4.0, 0.2), (1.0, 1e-4), (2.0, 0.999)] {

@@ -21,6 +21,24 @@ fn grid(elements: usize, noise_multiplier: f64, count: bool) -> Result<Grid> {
     Grid::new(streams, elements, noise_multiplier, &gradient(&records(false), [0, 0]), count)
 }
 
+/// Noise is added to sums of any size, of which one that is large sends a whole stretch another way; to what is no number
+/// it is added as to 0.
+#[test]
+fn noise_is_added_to_sums_of_any_size() {
+    let large = (1_u64 << 51) as f64;
+    let drawn = [3, -7, (1 << 36) + 1, -1, 5, 2];
+    for first in [1.0, large] {
+        let sums = [first, 5.3, -8.0, -large, f64::NAN, f64::INFINITY];
+        let (sums, expected) = match first == large {
+            true => (&sums[..], vec![large + 3.0, -2.0, 68_719_476_729.0, -large - 1.0, 5.0, 2.0]),
+            false => (&sums[..3], vec![4.0, -2.0, 68_719_476_729.0]),
+        };
+        let mut out = vec![0.0; sums.len()];
+        round_and_add(sums, &drawn[..sums.len()], 1.0, 1.0, &mut out);
+        assert_eq!(out, expected);
+    }
+}
+
 /// `round(sum · in_steps)`, without noise.
 fn rounded(sum: &[f64], in_steps: f64) -> Vec<f64> {
     let mut out = vec![0.0; sum.len()];
