@@ -400,3 +400,35 @@ impl Cells {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::pair::Pair;
+    use super::super::subsampled::Subsampled;
+    use super::*;
+
+    fn table() -> Cells {
+        let pair = Pair::Subsampled(Subsampled { sigma: 1.0, rate: 0.3 });
+        pair.cells(0.01, 12.0, 1 << 20, false).expect("within the limit")
+    }
+
+    /// An outcome that the table has no cell for counts as lost, under both laws.
+    #[test]
+    fn outcomes_outside_of_a_table_are_lost_and_not_dropped() {
+        for loss in [1e6, -1e6] {
+            let mut cells = table();
+            let before = (cells.p_lost, cells.q_lost);
+            cells.add_atom(Atom { p: 0.125, q: 0.0625, loss }, 0.0, 0.0);
+            assert!(cells.p_lost >= before.0 + 0.125 && cells.q_lost >= before.1 + 0.0625, "{loss}");
+        }
+    }
+
+    /// What was lost of either law may belong to both of a mirrored pair.
+    #[test]
+    fn what_was_lost_in_one_direction_is_lost_in_both() {
+        let mut cells = table();
+        (cells.origin, cells.p_lost, cells.q_lost) = (0, 0.125, 0.0625);
+        let mirrored = cells.mirrored(0.7).expect("a table that begins at no shift");
+        assert!(mirrored.p_lost >= 0.1875 && mirrored.q_lost >= 0.1875);
+    }
+}
