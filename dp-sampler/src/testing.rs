@@ -1,4 +1,27 @@
-//! The statistics that this crate's tests share.
+//! The statistics and the generator that this crate's tests share.
+
+use std::convert::Infallible;
+
+use rand_core::TryRng;
+
+/// Long words that are given.
+pub(crate) struct Scripted(pub(crate) Vec<u64>);
+
+impl TryRng for Scripted {
+    type Error = Infallible;
+
+    fn try_next_u32(&mut self) -> Result<u32, Infallible> {
+        unreachable!("the script has long words")
+    }
+
+    fn try_next_u64(&mut self) -> Result<u64, Infallible> {
+        Ok(self.0.remove(0))
+    }
+
+    fn try_fill_bytes(&mut self, _: &mut [u8]) -> Result<(), Infallible> {
+        unreachable!("the script has long words")
+    }
+}
 
 /// P(a chi-square variable with this many degrees of freedom exceeds `statistic`).
 ///

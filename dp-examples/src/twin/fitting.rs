@@ -22,6 +22,12 @@ pub(super) struct Counted {
 }
 
 impl Counted {
+    /// Counts of one column's levels, from their shares of the records.
+    pub(super) fn single(column: usize, shares: &[f64], variances: Vec<f64>, records: f64) -> Self {
+        let counts = shares.iter().map(|share| share * records).collect();
+        Self { columns: vec![column], counts, variances, brings: false }
+    }
+
     pub(super) fn variance(&self, cell: usize) -> f64 {
         self.variances.get(cell).or(self.variances.first()).copied().unwrap_or(1.0)
     }

@@ -24,8 +24,8 @@
 //!
 //! Columns of numbers are measured alone by many cells and with others by few levels. `smooth` cuts the noisy counts
 //! of the cells into stretches with a polynomial through each, `singles` and `levels` make cells and levels of them,
-//! `shrunk` estimates counts of two columns' levels with a smooth distribution in mind, and `positions` says where in its
-//! level a number is likely to lie, by where other columns' numbers lie in theirs.
+//! `shrunk` estimates counts of two columns' levels with a smooth distribution in mind, and `positions` says where in
+//! its level a number is likely to lie, by where other columns' numbers lie in theirs.
 //!
 //! [`fit_classes`] fits another model to a table: latent classes, within which columns are independent.
 

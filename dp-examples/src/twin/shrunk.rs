@@ -15,11 +15,11 @@
 //! ```
 //!
 //! Two things are kept as they were released, for no columns have to depend on each other as normal variables do.
-//! Totals, means, variances and other moments up to the square of each column's scores, nine numbers that regressions are
-//! made of and each of which has the noise of one cell: what the estimate left of them is added again, as the smoothest
-//! table that has it. And no cell is moved by more than twice its noise (Efron and Morris 1972, *Limiting the risk of
-//! Bayes and empirical Bayes estimators*), so that records which nothing smooth expects stay. Where κ is 1 or more the
-//! distribution knows of no cell whether it has any records, and nothing is moved.
+//! Totals, means, variances and other moments up to the square of each column's scores, nine numbers that regressions
+//! are made of and each of which has the noise of one cell: what the estimate left of them is added again, as the
+//! smoothest table that has it. And no cell is moved by more than twice its noise (Efron and Morris 1972, *Limiting
+//! the risk of Bayes and empirical Bayes estimators*), so that records which nothing smooth expects stay. Where κ is 1
+//! or more the distribution knows of no cell whether it has any records, and nothing is moved.
 //!
 //! Of a table of more columns the two columns of numbers with the most levels are taken, for each combination of the
 //! others' levels that has enough records. All of this is a function of what was released.
@@ -229,8 +229,8 @@ mod tests {
         assert!(noisy.iter().zip(&found).all(|(a, b)| (a - b).abs() <= 12.0 + 1e-9));
     }
 
-    /// A weak parabola, which the distribution knows nothing of, keeps its correlation: the moments that say it are kept
-    /// but for what limits to single cells take.
+    /// A weak parabola, which the distribution knows nothing of, keeps its correlation: the moments that say it are
+    /// kept but for what limits to single cells take.
     #[test]
     fn a_weak_parabola_keeps_its_moments() {
         let scores = Scores::new(&ends(&[0.1; 10]), &[0.1; 10]).means;

@@ -69,11 +69,8 @@ struct Growth<'a, 'r> {
 pub(super) fn grow(known: &Known<'_>, marginals: &mut Marginals<'_>) -> Result<Grown> {
     let sizes: Vec<usize> = known.shares.iter().map(Vec::len).collect();
     let columns = sizes.len();
-    let single = |column: usize| Counted {
-        columns: vec![column],
-        counts: known.shares[column].iter().map(|share| share * known.records).collect(),
-        variances: known.variances[column].clone(),
-        brings: false,
+    let single = |column: usize| {
+        Counted::single(column, &known.shares[column], known.variances[column].clone(), known.records)
     };
     let mut growth = Growth {
         known,

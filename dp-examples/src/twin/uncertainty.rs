@@ -13,15 +13,15 @@ use super::{Error, Result};
 impl Model {
     /// Another model that may have led to what was released: a draw from an approximate posterior.
     ///
-    /// Records are drawn from the model, as many as there are estimated to be; their marginals, those of single columns'
-    /// cells, too, get noise of the same variance as those that were released; and the model is fitted to them, with
-    /// the same levels. How far the result is
-    /// from this model is distributed as how far this model is from the truth, to first order in both errors:
-    /// that of having some records of a population, and that of the noise. For the Gaussian approximation of
-    /// the posterior, which is symmetric, that is a draw. (Räisä et al. 2023 draw the parameters by a
-    /// sampler; this is for the same model and the same purpose.) Where the fit has a bias, a draw has it twice: of what
-    /// counts of pairs are moved by, moments up to squares are kept, and others as far as the smooth distribution holds.
-    /// A model of a file that a former version wrote, whose counts were not moved, is redrawn with it.
+    /// Records are drawn from the model, as many as there are estimated to be; their marginals, those of single
+    /// columns' cells, too, get noise of the same variance as those that were released; and the model is fitted to
+    /// them, with the same levels. How far the result is from this model is distributed as how far this model is from
+    /// the truth, to first order in both errors: that of having some records of a population, and that of the noise.
+    /// For the Gaussian approximation of the posterior, which is symmetric, that is a draw. (Räisä et al. 2023 draw
+    /// the parameters by a sampler; this is for the same model and the same purpose.) Where the fit has a bias, a
+    /// draw has it twice: of what counts of pairs are moved by, moments up to squares are kept, and others as far as
+    /// the smooth distribution holds. A model of a file that a former version wrote, whose counts were not moved, is
+    /// redrawn with it.
     ///
     /// # Errors
     /// For latent classes, whose counts are not noisy marginals; for a model [given](Self::given) some values, and for
@@ -76,8 +76,8 @@ impl Model {
         Ok(Self { conditionals, potentials, columns, ..self.clone() })
     }
 
-    /// A column by itself, measured anew in records with these levels: what it is distributed like within its levels, and
-    /// counts of the levels.
+    /// A column by itself, measured anew in records with these levels: what it is distributed like within its levels,
+    /// and counts of the levels.
     fn remeasured<R: Rng>(
         &self,
         (place, column): (usize, &Column),
@@ -132,8 +132,7 @@ impl Model {
             }
         }
         let (shares, variances) = of_levels(&pieces, &levels);
-        let counts = shares.iter().map(|share| share * self.records).collect();
-        let single = Counted { columns: vec![place], counts, variances, brings: false };
+        let single = Counted::single(place, &shares, variances, self.records);
         let pieces = pieces.iter().map(|piece| (piece.first, piece.last, piece.mass)).collect();
         (Column { pieces, levels, ..column.clone() }, single)
     }

@@ -168,6 +168,7 @@ fn binomial(rate: f64, doublings: u32) -> Vec<Fraction> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::Scripted;
 
     #[test]
     fn masses_match_exact_integers() {
@@ -266,25 +267,6 @@ mod tests {
         assert_eq!(just_above.break_tie(1 << 63, 0, &mut streams.at(0)), 0);
         // The sentinel is never passed, whatever the words.
         assert_eq!(just_above.break_tie(u64::MAX, 1, &mut streams.at(0)), 1);
-    }
-
-    /// Words that are given.
-    struct Scripted(Vec<u64>);
-
-    impl rand_core::TryRng for Scripted {
-        type Error = std::convert::Infallible;
-
-        fn try_next_u32(&mut self) -> Result<u32, Self::Error> {
-            unreachable!("thresholds take long words")
-        }
-
-        fn try_next_u64(&mut self) -> Result<u64, Self::Error> {
-            Ok(self.0.remove(0))
-        }
-
-        fn try_fill_bytes(&mut self, _: &mut [u8]) -> Result<(), Self::Error> {
-            unreachable!("thresholds take long words")
-        }
     }
 
     /// A draw is of 128 bits: beside a threshold's first word the second ones decide, and only there.

@@ -1,6 +1,7 @@
 //! Binomial numbers against exact fractions, the formula and the normal limit.
 
 use super::*;
+use crate::testing::Scripted;
 use crate::{Purpose, Seed, testing};
 
 fn stream(step: u64) -> Stream {
@@ -122,25 +123,6 @@ fn nothing_is_lost_at_the_ends() {
     assert_eq!(binomial(1 << 63, 0, 5, &mut stream), 0);
     assert!((0..100).all(|_| binomial(1, 1, 2, &mut stream) <= 1));
     assert!((0..100).all(|_| binomial(1 << 63, (1 << 62) + 1, (1 << 63) - 1, &mut stream) < 1 << 63));
-}
-
-/// Words that are given.
-struct Scripted(Vec<u64>);
-
-impl rand_core::TryRng for Scripted {
-    type Error = std::convert::Infallible;
-
-    fn try_next_u32(&mut self) -> Result<u32, Self::Error> {
-        unreachable!("comparisons take long words")
-    }
-
-    fn try_next_u64(&mut self) -> Result<u64, Self::Error> {
-        Ok(self.0.remove(0))
-    }
-
-    fn try_fill_bytes(&mut self, _: &mut [u8]) -> Result<(), Self::Error> {
-        unreachable!("comparisons take long words")
-    }
 }
 
 /// Around the exact threshold, where doubles cannot tell, 128 bits are compared with it.
