@@ -371,6 +371,24 @@ mod tests {
         }
     }
 
+    /// What another program has sealed can be right in its checksums and lack a debit.
+    #[test]
+    fn a_debit_that_is_sealed_under_another_number_is_refused() {
+        let numbered = |number: u64| debit(number, &release(), &DebitNote::default()).expect("written");
+        assert!(read(file(&[numbered(1), numbered(2)]).as_bytes(), "here").is_ok());
+        for (bodies, wrong) in [
+            ([numbered(0), numbered(1)], 2),
+            ([numbered(2), numbered(1)], 2),
+            ([format!("0{}", numbered(1)), numbered(2)], 2),
+            ([numbered(1), numbered(1)], 3),
+            ([numbered(1), numbered(3)], 3),
+        ] {
+            let error = read(file(&bodies).as_bytes(), "here").expect_err("refused");
+            assert!(matches!(error, Error::LedgerLine { line, .. } if line == wrong), "{bodies:?}: {error}");
+            assert!(error.to_string().contains("not numbered one after the other"), "{error}");
+        }
+    }
+
     #[test]
     fn the_checksum_is_crc_64_xz() {
         // The check value of the catalogue of parametrised CRC algorithms for CRC-64/XZ.

@@ -145,4 +145,29 @@ mod tests {
         assert!(ledger.debit(gaussian(0.01), 1).is_err());
         assert!(ledger.debit(one, 0).expect("nothing").debited().is_empty());
     }
+
+    #[test]
+    fn a_receipt_is_issued_again_for_no_more_than_was_debited() {
+        let mut ledger =
+            Ledger::new(Budget { epsilon: 5.0, delta: 1e-5, relation: Relation::AddRemove }).expect("valid");
+        let (one, other, never) = (gaussian(20.0), gaussian(30.0), gaussian(40.0));
+        // Uses of an event count together, whichever debits they are of.
+        for (event, count) in [(one, 2), (other, 1), (one, 1)] {
+            ledger.debit(event, count).expect("affordable");
+        }
+        let of = |ones: u64, others: u64| {
+            let mut both = Composition::single(one, ones);
+            both.push(other, others);
+            both
+        };
+        let again = ledger.reissue(&of(3, 1)).expect("debited");
+        assert_eq!(again.debited(), &of(3, 1));
+        assert!(ledger.reissue(&Composition::single(one, 2)).expect("debited").is_for(one, 2));
+        for (wanted, recorded, most, event) in
+            [(of(4, 1), 3, 4, one), (of(3, 2), 1, 2, other), (Composition::single(never, 1), 0, 1, never)]
+        {
+            assert_eq!(ledger.reissue(&wanted), Err(Error::NotDebited { recorded, wanted: most, event }));
+        }
+        assert_eq!(ledger.debits().len(), 3);
+    }
 }

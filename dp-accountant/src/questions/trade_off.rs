@@ -285,7 +285,7 @@ impl TradeOff {
     /// A number that f(α) is at most.
     fn upper(&self, alpha: f64) -> f64 {
         let cells = (0..self.corners.len()).map(|i| self.upper_on_cell(i, alpha));
-        cells.fold(0.0, f64::max).min(1.0 - alpha)
+        cells.fold(0.0, f64::max).min(difference_from_one(alpha))
     }
 
     /// The point of the curve with the given number, as (t, lower, upper); number -1 is the mirror image of
@@ -359,6 +359,14 @@ impl TradeOff {
         let meet = ((from.delta.upper - to.delta.upper) / (next - t)).clamp(0.0, 1.0);
         self.upper(meet) - self.lower(meet)
     }
+}
+
+/// The smallest number that is not below 1 - α.
+fn difference_from_one(alpha: f64) -> f64 {
+    let nearest = 1.0 - alpha;
+    // Exact: `nearest` is at least 1/2, or is the difference itself. Where α is far smaller than the error of `nearest`, the
+    // rates that follow from it would be off by many times their own size.
+    if 1.0 - nearest > alpha { nearest.next_up() } else { nearest }
 }
 
 /// At least the maximum over an interval of the smallest of some straight lines, and nearly that.
@@ -461,6 +469,32 @@ mod tests {
         // With even odds and no information, positive answers are right half of the time.
         let precision = nothing.precision(0.3, 0.5).expect("a probability");
         assert!((precision.upper - 0.5).abs() < 1e-13, "{precision:?}");
+        // Also where a rate is not much above the rounding of numbers next to one: the truth is in the interval.
+        for alpha in [1.001e-3, 1e-6, 1.002e-9, 1.042e-12, 1.055e-15, 1e-17, 1e-300] {
+            let power = nothing.true_positive_rate(alpha).expect("a probability");
+            assert!(power.lower <= alpha && alpha <= power.upper, "{alpha}: {power:?}");
+            let precision = nothing.precision(alpha, 0.5).expect("a probability");
+            assert!(precision.lower <= 0.5 && 0.5 <= precision.upper, "{alpha}: {precision:?}");
+        }
+    }
+
+    #[test]
+    fn differences_from_one_are_the_next_above_or_exact() {
+        let exact = [
+            (0.0, 1.0),
+            (0.25, 0.75),
+            (1.0, 0.0),
+            (2.0_f64.powi(-54), 1.0),
+            (2.0_f64.powi(-53), 1.0_f64.next_down()),
+        ];
+        for (alpha, difference) in exact {
+            assert_eq!(difference_from_one(alpha), difference, "{alpha}");
+        }
+        // Numbers next to 0.875 are 2⁻⁵³ apart, so that the first difference rounds up and the second down.
+        let alpha = 0.125 + 2.0_f64.powi(-55);
+        assert_eq!((1.0 - alpha, difference_from_one(alpha)), (0.875, 0.875));
+        let alpha = 0.125 + 3.0 * 2.0_f64.powi(-55);
+        assert_eq!((1.0 - alpha, difference_from_one(alpha)), (0.875_f64.next_down(), 0.875));
     }
 
     #[test]
@@ -528,7 +562,7 @@ mod tests {
             // More points tell at least as much from below, and both intervals hold the same truth.
             prop_assert!(many.lower >= few.lower);
             prop_assert!(many.lower <= few.upper && few.lower <= many.upper);
-            prop_assert!(many.upper <= 1.0 - alpha);
+            prop_assert!(many.upper <= difference_from_one(alpha));
         }
     }
 }
