@@ -218,16 +218,19 @@ impl<'a, E> Question<'a, E> {
             let mut look = self.look(x, self.width_at(x == safe, width), x == safe)?;
             let mut cost = look.promise;
             let mut keeps = cost.upper <= self.budget.epsilon;
-            let slack = self.slack().max(SHARE * self.uncertain(&cost));
-            let near = cost.upper >= self.budget.epsilon * (1.0 - slack);
-            if keeps && !look.settled && (near || x == bold) {
+            let is_near = |cost: &Certified| {
+                let slack = self.slack().max(SHARE * self.uncertain(cost));
+                cost.upper >= self.budget.epsilon * (1.0 - slack)
+            };
+            if keeps && !look.settled && (is_near(&cost) || x == bold) {
+                // The upper end may move by what was uncertain, away from the budget too.
                 cost = self.cost(x)?;
                 keeps = cost.upper <= self.budget.epsilon;
                 look = Look { promise: cost, width: DEFAULT_RELATIVE_WIDTH, settled: true, ..look };
             }
             let point = Point { at: x, excess: self.excess(&look) };
             if keeps {
-                if (near || x == bold) && cost.upper <= self.budget.epsilon {
+                if is_near(&cost) || x == bold {
                     return Ok(Some((x, cost)));
                 }
                 kept = Some(point);
@@ -548,5 +551,36 @@ mod tests {
             assert!(cost.upper <= epsilon && found >= steps, "{found} {steps}");
             assert!(question.evaluations.get() <= 14, "{}", question.evaluations.get());
         }
+    }
+
+    /// Upper ends decide, and each time: a search that takes a parameter hardly above the budget for one that keeps it
+    /// goes on from there to the bolder side, and what it has in the end lies far below.
+    #[test]
+    fn parameters_hardly_above_the_budget_do_not_keep_it() {
+        let budget = Budget { epsilon: 1.0, delta: 1e-5, relation: Relation::AddRemove };
+        // Epsilon moves by a quarter as much as the parameter, so that the second look ends half a per cent above the
+        // budget, and is asked for at the default width because the first one was so near.
+        let question = Question::new(&budget, |log: f64| run((0.25 * log).exp(), 1.0, 1));
+        let (safe, bold) = (4.0 * 1e7f64.ln(), 4.0 * 0.01f64.ln());
+        let start = guess::start(&budget, safe, bold, question.events).expect("Gaussian");
+        for safer in [1.5e-3, 2e-3, 2.5e-3] {
+            question.evaluations.set(0);
+            let (_, cost) = question.boldest(safe, bold, start + safer).expect("answers").expect("reachable");
+            assert!(cost.upper <= 1.0 && cost.upper >= 1.0 - 1e-4, "{safer}: {cost:?}");
+            assert!(question.evaluations.get() <= 6, "{safer}: {}", question.evaluations.get());
+        }
+    }
+
+    /// Intervals stay wide whatever the work for the smallest deltas, and for no others.
+    #[test]
+    fn only_the_smallest_deltas_leave_an_epsilon_uncertain() {
+        let uncertain = |delta: f64, lower: f64| {
+            let budget = Budget { epsilon: 1.0, delta, relation: Relation::AddRemove };
+            let question = Question::new(&budget, |log: f64| run(log.exp(), 0.01, 1_000));
+            question.uncertain(&Certified::new(lower, lower, 1.0, Engine::LossDistribution).expect("ordered"))
+        };
+        assert_eq!(uncertain(1e-20, 0.75), 0.25);
+        assert_eq!(uncertain(1e-20, 0.99), 0.0);
+        assert_eq!(uncertain(1e-12, 0.75), 0.0);
     }
 }

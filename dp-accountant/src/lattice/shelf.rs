@@ -272,4 +272,19 @@ mod tests {
         assert_eq!(shelf.looks.len(), kept);
         assert!(narrow.upper >= first.lower && narrow.lower <= first.upper, "{narrow:?} {first:?}");
     }
+
+    /// A search for a rate asks about one list after another, and closed forms may know the same of all.
+    #[test]
+    fn another_list_is_another_question() {
+        let known = Interval { lower: 0.0, upper: 1e3 };
+        let query = Query::Epsilon { delta: 1e-5 };
+        let ask =
+            |rate, shelf: &mut Shelf| solve(&part(1.0, rate, 100.0), query, known, Aim::both(1e-3), shelf);
+        let mut shelf = Shelf::default();
+        let first = ask(0.01, &mut shelf);
+        assert_eq!(ask(0.01, &mut shelf), first);
+        let other = ask(0.02, &mut shelf);
+        assert_eq!(other, ask(0.02, &mut Shelf::default()));
+        assert!(other.lower > first.upper, "{other:?} {first:?}");
+    }
 }

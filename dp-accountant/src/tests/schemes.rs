@@ -136,6 +136,32 @@ fn directions_are_compared_after_composition() {
     assert!(answer.upper <= most * (1.0 + 1e-11), "{answer:?} {most}");
 }
 
+/// Of a few sampled guarantees the addition of a record may show more than its removal: all outcomes, both ways round.
+#[test]
+fn adding_a_record_may_cost_more_than_removing_it() {
+    let (epsilon, rate, steps) = (0.5f64, 0.5, 3i32);
+    let event = Event::new(Mechanism::PureDp { epsilon }, Sampling::Poisson { rate }).expect("valid");
+    let accountant = Accountant::new(Relation::AddRemove).compose(event, 3);
+    // How likely each of the answers is "yes" without the record, and with it, if it is in the sample.
+    let without = 1.0 / (1.0 + epsilon.exp());
+    let with = (1.0 - rate) * without + rate * (1.0 - without);
+    for asked in [0.3f64, 0.35, 0.4] {
+        let delta = |p: f64, q: f64| -> f64 {
+            let outcomes = [1.0, 3.0, 3.0, 1.0].into_iter().zip(0i32..);
+            let excess = |(ways, yes): (f64, i32)| {
+                let chance = |one: f64| ways * one.powi(yes) * (1.0 - one).powi(steps - yes);
+                (chance(p) - asked.exp() * chance(q)).max(0.0)
+            };
+            outcomes.map(excess).sum()
+        };
+        let (removed, added) = (delta(with, without), delta(without, with));
+        assert!(added > 1.05 * removed, "{asked}: {added} {removed}");
+        let found = accountant.delta(asked).expect("an answer");
+        assert!(found.lower <= added * (1.0 + 1e-12), "{asked}: {found:?} {added}");
+        assert!(found.upper >= added * (1.0 - 1e-12), "{asked}: {found:?} {added}");
+    }
+}
+
 #[test]
 fn guarantees_that_may_fail_have_no_epsilon_at_a_small_delta() {
     let event =

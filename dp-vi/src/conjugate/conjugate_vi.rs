@@ -318,6 +318,7 @@ impl<M: Model> ConjugateVi<M> {
             checkpoint.paid_from.check(path, budget.is_some(), own_ledger)?;
             let paying = purse.as_mut().map(|purse| &mut **purse as &mut dyn Purse);
             training.go_on(checkpoint, path, paying, shared)?;
+            begin::check_seed(path, complete, training.done() >= training.steps())?;
         }
         let keeper = Keeper { path, every, seed, settings, print };
         let keep = |training: &ConjugateTraining<'_>| {

@@ -9,6 +9,7 @@ use crate::optimiser::SavedState;
 use crate::outcome::fit::Fit;
 use crate::outcome::posterior::Posterior;
 use crate::outcome::report::{LEAVE_OUT, NOT_COVERED, POINTS, PrivacyReport, RECORD, assumptions};
+use crate::run::begin;
 use crate::run::checkpoint::{Checkpoint, PaidFrom, versions};
 use crate::wall::adder::NoiseOf;
 use crate::wall::batches::Batches;
@@ -187,8 +188,7 @@ impl<'r> ConjugateTraining<'r> {
         };
         restore().map_err(|error| wrong(error.to_string()))?;
         if let (Some(purse), Some(charges)) = (purse, &self.plan.charges) {
-            let paid = charges.with_steps(checkpoint.paid);
-            let receipt = if shared { purse.ledger().reissue(&paid)? } else { purse.debit_all(&paid)? };
+            let receipt = begin::paid_before(charges, purse, checkpoint.paid, shared)?;
             self.steps.go_on(checkpoint.done, checkpoint.paid, &receipt)?;
             if shared {
                 self.report.ledger_spent = Some(purse.ledger().spent()?);
@@ -196,6 +196,8 @@ impl<'r> ConjugateTraining<'r> {
         }
         self.done = checkpoint.done;
         self.report.steps_done = self.done;
+        // That of a complete run says whether its seed was secret, and has none; the one drawn here makes no release.
+        self.report.secret_seed = checkpoint.secret;
         Ok(())
     }
 

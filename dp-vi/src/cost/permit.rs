@@ -95,3 +95,46 @@ impl Permit {
         Self { mechanism, number }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cost::pricing::event;
+    use dp_accountant::{Budget, Ledger, Relation, Sampling};
+
+    fn ledger() -> Ledger {
+        Ledger::new(Budget { epsilon: 5.0, delta: 1e-5, relation: Relation::AddRemove }).unwrap()
+    }
+
+    #[test]
+    fn only_a_receipt_for_these_very_releases_makes_permits() {
+        let [paid, dearer] = [30.0, 20.0].map(|sigma| event(sigma, Sampling::None).unwrap());
+        let receipt = ledger().debit(paid, 3).unwrap();
+        let permits = |event, count| Permits::new(7, (0, count), &receipt, (event, count));
+        assert_eq!(permits(paid, 3).unwrap().left(), 3);
+        for (event, count) in [(paid, 4), (paid, 2), (dearer, 3), (dearer, 1)] {
+            let told = permits(event, count).unwrap_err().to_string();
+            assert!(told.contains("receipt is not for these releases"), "{told}");
+        }
+    }
+
+    #[test]
+    fn permits_are_appended_without_a_gap() {
+        let (mut ledger, event) = (ledger(), event(30.0, Sampling::None).unwrap());
+        let mut paid = |from: u64, until: u64| {
+            let count = until - from;
+            let receipt = ledger.debit(event, count).unwrap();
+            Permits::new(7, (from, until), &receipt, (event, count)).unwrap()
+        };
+        let mut permits = paid(0, 2);
+        // With the first, number 2 would be released although nobody paid for it.
+        for (from, until) in [(3, 4), (1, 3)] {
+            let told = permits.append(paid(from, until)).unwrap_err().to_string();
+            assert!(told.contains("do not follow"), "{told}");
+            assert_eq!(permits.left(), 2);
+        }
+        permits.append(paid(2, 4)).unwrap();
+        let numbers: Vec<u64> = permits.map(|permit| permit.number).collect();
+        assert_eq!(numbers, [0, 1, 2, 3]);
+    }
+}

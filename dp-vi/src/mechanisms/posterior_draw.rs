@@ -174,8 +174,8 @@ mod tests {
             assert_eq!(counts, [3, 0, 1, 4]);
         }
         // What is not below the sum is drawn again.
-        let mut words = [8, 15, 5].into_iter();
-        assert_eq!(choose(&[vec![3], vec![6]], || words.next().unwrap()), 1);
+        let mut words = [15, 9, 2].into_iter();
+        assert_eq!(choose(&[vec![3], vec![6]], || words.next().unwrap()), 0);
         assert_eq!(add(&[u64::MAX], &[1]), [0, 1]);
         assert_eq!(compare(&[5, 1], &[4, 1]), Ordering::Greater);
         assert_eq!(compare(&[9], &[4, 1]), Ordering::Less);

@@ -1,8 +1,9 @@
 //! How a run begins, whatever is fitted: from its start or its checkpoint, with its seed, and who pays.
 
 use super::checkpoint::{Checkpoint, PaidFrom, exists};
+use crate::cost::charges::Charges;
 use crate::error::{Error, Result};
-use dp_accountant::{Budget, Ledger, Purse};
+use dp_accountant::{Budget, Ledger, Purse, Receipt};
 use dp_sampler::Seed;
 use std::path::{Path, PathBuf};
 
@@ -84,6 +85,41 @@ pub(crate) fn check_records(
             here: "not the same in number or values".to_owned(),
         }),
     }
+}
+
+/// Fails if a checkpoint without a seed, of which no records are asked, has steps left to make: it was not written
+/// here.
+pub(crate) fn check_seed(path: &Path, complete: bool, over: bool) -> Result<()> {
+    match over || !complete {
+        true => Ok(()),
+        false => Err(Error::Checkpoint {
+            path: path.display().to_string(),
+            reason: "the run is not complete and yet has no seed".to_owned(),
+        }),
+    }
+}
+
+/// The receipt for everything that a resumed run has paid for, which its ledger has to have. A ledger of the
+/// run's own is a new one, and is debited.
+///
+/// Whether the rest is affordable shows block by block: after a kill between payment and checkpoint it may
+/// not be, and what can be had is still had then.
+pub(crate) fn paid_before(
+    charges: &Charges,
+    purse: &mut dyn Purse,
+    steps: u64,
+    shared: bool,
+) -> Result<Receipt> {
+    let paid = charges.with_steps(steps);
+    if !shared {
+        return Ok(purse.debit_all(&paid)?);
+    }
+    purse.ledger().reissue(&paid).map_err(|error| match error {
+        dp_accountant::Error::NotDebited { recorded, wanted, event } => {
+            Error::ForeignLedger { recorded, paid: wanted, event }
+        }
+        other => other.into(),
+    })
 }
 
 /// What a checkpoint says of the ledger that everything up to now has been paid from.

@@ -5,7 +5,7 @@ use super::checkpoint::PaidFrom;
 use super::dp_vi::{AnyModel, DpVi};
 use super::training::Training;
 use crate::cost::charges::Charges;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::guides::guide::Guide;
 use crate::outcome::fit::Fit;
 use crate::outcome::progress::{Callback, Proceed, Progress};
@@ -222,7 +222,7 @@ impl<S: Subsampling> DpVi<AnyModel<'_>, Box<dyn Guide + '_>, S> {
         let receipt = match (prepared.charges(), purse.as_deref_mut()) {
             (Some(charges), Some(purse)) => Some(match &stored {
                 None => pay_once(charges, purse)?,
-                Some((checkpoint, _)) => paid_before(charges, purse, checkpoint.paid, shared_purse)?,
+                Some((checkpoint, _)) => begin::paid_before(charges, purse, checkpoint.paid, shared_purse)?,
             }),
             _ => None,
         };
@@ -231,10 +231,8 @@ impl<S: Subsampling> DpVi<AnyModel<'_>, Box<dyn Guide + '_>, S> {
             prepared.begin(receipt, &seed, saved, place.is_none(), on_progress.as_mut())?;
         if let Some((checkpoint, path)) = &stored {
             training.restore(checkpoint, path, receipt.as_ref())?;
-            if complete && (training.done() < training.steps() || training.owes_curvature()) {
-                let reason = "the run is not complete and yet has no seed".to_owned();
-                return Err(Error::Checkpoint { path: path.display().to_string(), reason });
-            }
+            let over = training.done() == training.steps() && !training.owes_curvature();
+            begin::check_seed(path, complete, over)?;
         }
         if from == From::End {
             return Ok(training.fit());
@@ -249,24 +247,6 @@ impl<S: Subsampling> DpVi<AnyModel<'_>, Box<dyn Guide + '_>, S> {
 fn pay_once(charges: &Charges, purse: &mut dyn Purse) -> Result<Receipt> {
     purse.ledger().clone().debit_all(&charges.with_steps(charges.steps))?;
     Ok(purse.debit_all(&charges.once())?)
-}
-
-/// The receipt for everything that a resumed run has paid for, which its ledger has to have. A ledger of the
-/// run's own is a new one, and is debited.
-///
-/// Whether the rest is affordable shows block by block: after a kill between payment and checkpoint it may
-/// not be, and what can be had is still had then.
-fn paid_before(charges: &Charges, purse: &mut dyn Purse, steps: u64, shared: bool) -> Result<Receipt> {
-    let paid = charges.with_steps(steps);
-    if !shared {
-        return Ok(purse.debit_all(&paid)?);
-    }
-    purse.ledger().reissue(&paid).map_err(|error| match error {
-        dp_accountant::Error::NotDebited { recorded, wanted, event } => {
-            Error::ForeignLedger { recorded, paid: wanted, event }
-        }
-        other => other.into(),
-    })
 }
 
 /// All steps that are left, block by block.

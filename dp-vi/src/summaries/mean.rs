@@ -148,4 +148,21 @@ mod tests {
             prop_assert_eq!(whole[1], replaced[1]);
         }
     }
+
+    /// To the last step, also where the middle of the bounds is a rounded number.
+    #[test]
+    fn a_value_beyond_a_bound_adds_what_the_bound_adds() {
+        let unit = Unit::new(1e-3, SQRT_2).unwrap();
+        let added = |value: f64, bounds: (f64, f64)| {
+            let mut sums = [0; 2];
+            add(value, bounds, unit, &mut sums);
+            sums
+        };
+        for bounds in [(-3.0, 7.0), (1000.1, 1000.2), (1_000_000.1, 1_000_000.3)] {
+            for beyond in [1.0, 1e300, f64::INFINITY] {
+                assert_eq!(added(bounds.0 - beyond, bounds), added(bounds.0, bounds), "{bounds:?} {beyond}");
+                assert_eq!(added(bounds.1 + beyond, bounds), added(bounds.1, bounds), "{bounds:?} {beyond}");
+            }
+        }
+    }
 }

@@ -122,3 +122,39 @@ impl CurvatureRelease {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dp_accountant::{Budget, Ledger, Relation};
+    use ndarray::array;
+    use ppl_core::{Graph, Record};
+
+    /// Neither for that of a cheaper release, nor for that of two.
+    #[test]
+    fn a_matrix_is_released_for_its_own_receipt_only() {
+        let records = Records::from_columns([("x", array![[1.0, 2.0], [0.5, -1.0]])]).unwrap();
+        let records = Sensitive::new(records);
+        let release = |noise_multiplier: f64| {
+            let graph = Graph::new();
+            let x = Record::new(&graph, records.schema()).get("x").unwrap();
+            let matrix = graph.input("curvature", [2, 2]).unwrap();
+            let program = RecordGradient::<f64>::new(x.inner(matrix.matvec(x)), &[matrix]).unwrap();
+            let (shape, scale, seed) =
+                ((CurvatureShape::Full, 2), (1.0, noise_multiplier), Seed::for_tests(1));
+            let of = (NoiseOf::Curvature, &seed);
+            CurvatureRelease::new(program, shape, scale, PrivacyNoise::Exact, of).unwrap()
+        };
+        let released = |event: Event, count: u64| {
+            let budget = Budget { epsilon: 10.0, delta: 1e-5, relation: Relation::AddRemove };
+            let receipt = Ledger::new(budget).unwrap().debit(event, count).unwrap();
+            release(3.0).release(receipt, &records)
+        };
+        let (own, cheaper) = (release(3.0).event().unwrap(), release(9.0).event().unwrap());
+        for refused in [released(cheaper, 1), released(own, 2)] {
+            let told = refused.unwrap_err().to_string();
+            assert!(told.contains("not for a release of this matrix"), "{told}");
+        }
+        assert_eq!(released(own, 1).unwrap().len(), 4);
+    }
+}

@@ -175,9 +175,14 @@ impl Grid {
         let multiplier = of_gradient * (1.0 + charge(of_gradient, elements)) * (1.0 + 8.0 * f64::EPSILON);
         let most_in_tiles = Self::most_in_tiles(gradient);
         let drawn = Zeroizing::new(vec![0; elements + usize::from(count)]);
-        let this = Self { noise, multiplier, most_in_tiles, count_steps, drawn, integers: Vec::new() };
-        match this.accounted(elements)? >= noise_multiplier && count_steps != Some(0) {
-            true => Ok(this),
+        Self { noise, multiplier, most_in_tiles, count_steps, drawn, integers: Vec::new() }
+            .checked(elements, noise_multiplier)
+    }
+
+    /// Refuses noise that is less than what was planned, and a count that is hidden in no step at all.
+    fn checked(self, elements: usize, noise_multiplier: f64) -> Result<Self> {
+        match self.accounted(elements)? >= noise_multiplier && self.count_steps != Some(0) {
+            true => Ok(self),
             false => Err(Error::Conflict("the noise of the grid is less than what was planned")),
         }
     }

@@ -199,3 +199,30 @@ fn of_places(
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cost::pricing::event;
+    use dp_accountant::{Budget, Ledger, Relation, Sampling};
+    use dp_sampler::{Purpose, RoundedGaussianNoise, Seed};
+
+    /// Noise and choices take a receipt of one use of their own event, and no other.
+    #[test]
+    fn only_a_receipt_of_one_use_of_its_event_serves() {
+        let [own, other] = [30.0, 40.0].map(|sigma| event(sigma, Sampling::None).unwrap());
+        let budget = Budget { epsilon: 5.0, delta: 1e-5, relation: Relation::AddRemove };
+        let (mut ledger, seed) = (Ledger::new(budget).unwrap(), Seed::for_tests(1));
+        let noise = RoundedGaussianNoise::new(&seed, 4).unwrap();
+        let streams = seed.streams(Purpose::Custom("choice"));
+        let choice = ExponentialChoice::from_streams(streams, 1, 32).unwrap();
+        for (paid, uses, serves) in [(own, 1, true), (other, 1, false), (own, 2, false)] {
+            let mut receipt = || ledger.debit(paid, uses).unwrap();
+            let sums = IntegerSums::of_values([7.0].into_iter(), 1, |_, sums| sums[0] += 1);
+            let noisy = sums.with_noise((receipt(), own), &noise, 0);
+            let utilities = Utilities(Zeroizing::new(vec![3, 5]));
+            let chosen = utilities.choose((receipt(), own), (&choice, 0));
+            assert_eq!((noisy.is_ok(), chosen.is_ok()), (serves, serves), "{uses} of {paid}");
+        }
+    }
+}

@@ -296,3 +296,42 @@ impl NoisySum {
         self.adder.last_noise()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wall::audits::modes::{gradient, records};
+
+    /// What rounding is charged for suffices where the noise's norm is half of the contributions' at least.
+    #[test]
+    fn a_reach_is_from_a_half_to_one() {
+        let seed = Seed::for_tests(1);
+        let with_reach = |reach: f64| {
+            let clip = ClipNorm::new(0.7, 5).unwrap();
+            let (program, rule) = (gradient(&records(false), [0, 0]), (Rule::Flat(clip), clip));
+            let of = (NoiseOf::Steps, &seed);
+            NoisySum::new(program, rule, 1.0, Released::All, PrivacyNoise::Exact, of)
+                .unwrap()
+                .with_reach(reach)
+        };
+        for reach in [0.5, 0.8, 1.0] {
+            assert_eq!(with_reach(reach).unwrap().covers_presence(), reach == 1.0, "{reach}");
+        }
+        for reach in [-1.0, 0.0, 0.25, 0.5_f64.next_down(), 1.0_f64.next_up(), f64::NAN] {
+            let told = with_reach(reach).unwrap_err().to_string();
+            assert!(told.contains("between 1/2 and 1"), "{reach}: {told}");
+        }
+    }
+
+    /// The vector that stands for a symmetric matrix is as long as it, and gives it back.
+    #[test]
+    fn a_symmetric_matrix_keeps_its_length() {
+        let matrix = [2.0, -3.0, 5.0, -3.0, 7.0, 1.0, 5.0, 1.0, -4.0];
+        let mut vector = vec![0.0; Released::Symmetric(3).elements(9)];
+        Released::forwards(3, &matrix, &mut vector);
+        let squared = |x: &[f64]| x.iter().map(|x| x * x).sum::<f64>();
+        assert!((squared(&vector) - squared(&matrix)).abs() < 1e-12, "{vector:?}");
+        let back = Released::backwards(3, &vector);
+        assert!(back.iter().zip(&matrix).all(|(a, b)| (a - b).abs() < 1e-14), "{back:?}");
+    }
+}

@@ -401,6 +401,18 @@ mod tests {
         }
     }
 
+    /// `any` makes neither NaN nor infinities.
+    #[test]
+    fn nan_is_worth_nothing() {
+        for range in [(-7.3, -0.001), (-1.0, 2.0), (3.0, 5.0)] {
+            let start = start(range);
+            let units = [f64::NAN, f64::NEG_INFINITY, f64::INFINITY].map(|term| start.units(term));
+            assert_eq!(units, [0, 0, 1_u64 << UNIT_BITS], "{range:?}");
+        }
+        let units = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY].map(PriorStart::units);
+        assert_eq!(units, [0, 0, 1_u64 << UNIT_BITS]);
+    }
+
     /// Utilities as integers: a data set's is that of the others and what the record adds, exactly, in any
     /// order and number.
     #[test]

@@ -83,6 +83,24 @@ fn what_is_debited_is_the_noise_over_the_sensitivity() {
     }
 }
 
+/// The mechanism refuses by itself, without what a fit says of a ledger of another relation.
+#[test]
+fn noise_for_replaced_records_is_not_paid_for_where_presence_is_protected() {
+    let replaced = Budget { epsilon: 1.0, delta: 1e-5, relation: Relation::ReplaceOne };
+    let said = Said { budget: Some(replaced), steps: Some(3), ..Said::default() };
+    let records = Sensitive::new(documents());
+    let model: fn(&mut Ctx<'_>) -> Result<()> = lda;
+    for (relation, refused) in [(Relation::AddRemove, true), (Relation::ReplaceOne, false)] {
+        let budget = Budget { epsilon: 100.0, relation, ..replaced };
+        let mut ledger = dp_accountant::Ledger::new(budget).unwrap();
+        let training =
+            ConjugateTraining::new(&model, &said, &records, &Seed::for_tests(2), Some(&mut ledger), false);
+        let told = training.err().map(|error| error.to_string()).unwrap_or_default();
+        assert_eq!(told.contains("whether a record is there"), refused, "{relation}: {told}");
+        assert_eq!(ledger.debits().is_empty(), refused, "{relation}");
+    }
+}
+
 /// Whatever is released is a whole number of steps of the grid, under both relations; with floating-point
 /// noise it is not.
 #[test]

@@ -34,6 +34,14 @@ fn resumed_is_uninterrupted() {
     // Complete, it is not repeated; over other records, or with other settings, it is refused.
     let again = start().checkpoint(&file, 2).resume(&records).unwrap();
     assert_eq!(whole.parameters().collect::<Vec<_>>(), again.parameters().collect::<Vec<_>>());
+    // Its file holds no seed any more, and still says that the one of this run was known.
+    assert!(!again.privacy().is_private());
+    let stored = crate::Checkpoint::read(&file).unwrap();
+    assert!(!stored.is_secret());
+    // A file without a seed whose run is not over would go on over any records, with noise of another seed.
+    training.checkpoint(None, own, &settings, [0; 3]).write(&file).unwrap();
+    let refused = start().checkpoint(&file, 2).resume(&records).unwrap_err().to_string();
+    assert!(refused.contains("not complete and yet has no seed"), "{refused}");
     training.checkpoint(Some(Seed::for_tests(4)), own, &settings, print).write(&file).unwrap();
     let others = Sensitive::new(Records::from_columns([("counts", Array2::<u16>::ones((30, 8)))]).unwrap());
     assert!(start().checkpoint(&file, 2).resume(&others).is_err());

@@ -112,6 +112,29 @@ fn planted_faults_are_found() {
     assert!(Private::over(&data, learn_bias).bounded_by(printed).is_ok());
 }
 
+/// A bound that scores of neighbours exceed by a tenth is none: nothing is prepared with it.
+#[test]
+fn a_bound_a_little_below_what_scores_move_by_is_refused() {
+    let moved = |heads: u64| {
+        Hellinger::between(&learn_bias(&coins(12, heads)), &learn_bias(&coins(12, heads + 1))).upper()
+    };
+    let worst = (0..12).map(moved).fold(0.0, f64::max);
+    let over = |bound: f64| Exponential::new(0.1).unwrap().over(learn_bias, sets(12), bound);
+    assert!(over(worst).is_ok());
+    let error = over(0.9 * worst).unwrap_err();
+    assert!(matches!(error, Error::BoundTooSmall { found, .. } if (found - worst).abs() < 1e-4), "{error}");
+}
+
+/// A draw is paid for with all that it costs: for a hundredth less it is refused.
+#[test]
+fn a_draw_is_refused_for_a_little_less_than_it_costs() {
+    let draw = PosteriorDraw::new(2.0).unwrap().over(on_a_grid, sets(12)).unwrap();
+    let cost = checked(&draw, &[true, false], 12..=12, ReplaceOne).upper();
+    assert!(PosteriorDraw::new(1.01 * cost).unwrap().over(on_a_grid, sets(12)).is_ok());
+    let error = PosteriorDraw::new(0.99 * cost).unwrap().over(on_a_grid, sets(12)).err().unwrap();
+    assert!(matches!(error, Error::LossAboveClaim { found, .. } if (found - cost).abs() < 1e-12), "{error}");
+}
+
 /// A vector bounded in ℓ₁: the check finds the claim, a bound that is too small is refused, and a release
 /// debits it.
 #[test]

@@ -214,6 +214,15 @@ mod tests {
         assert!(told(&nonsense).contains("makes no sense"));
     }
 
+    /// A right checksum over more steps done than paid for.
+    #[test]
+    fn steps_that_were_not_paid_for_were_not_done() {
+        for (done, makes_sense) in [(5, true), (6, false), (u64::MAX, false)] {
+            let bytes = encode(&Checkpoint { done, ..some(None) });
+            assert_eq!(decode(&bytes).is_ok(), makes_sense, "{done}");
+        }
+    }
+
     proptest! {
         /// Files that were written before must be read for ever, so the checksum is also held to its
         /// definition, bit by bit.

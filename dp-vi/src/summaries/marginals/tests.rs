@@ -147,6 +147,32 @@ fn choices_have_the_odds_of_their_epsilon() {
     assert!((without - (1.0 - expected)).abs() < 0.012, "{without}");
 }
 
+/// The same where a record leaves one cell and enters the other: each of two distances moves by two, one up and one
+/// down, at half the slope. Seeds 6 and 7, 10,000 choices each at ε = 2: the probabilities are again
+/// 1/(1 + e^(±ε/2)), each known to 0.0044, and 0.025 is more than five of these (false alarm below 1e-7). With the
+/// slope of add/remove they would be 0.119 and 0.881.
+#[test]
+fn choices_under_replace_one_have_the_odds_of_their_epsilon() {
+    const CHOICES: u64 = 10_000;
+    let (epsilon, relation) = (2.0_f64, Relation::ReplaceOne);
+    let event = Marginals::choice_event(relation, epsilon).unwrap();
+    let events = Composition::single(event, CHOICES);
+    let share = |row: (u32, u32, u32), seed: u64| {
+        let records = table(&[row]);
+        let mut marginals = paid(&records, &events, relation, seed);
+        let first = Candidate { columns: vec![0], expected: vec![1.0, 0.0], penalty: 0.0 };
+        let second = Candidate { columns: vec![0], expected: vec![0.0, 1.0], penalty: 0.0 };
+        assert_eq!((marginals.consider(&first).unwrap(), marginals.consider(&second).unwrap()), (0, 1));
+        let taken = (0..CHOICES).filter(|_| marginals.choose(&[0, 1], epsilon).unwrap() == 0).count();
+        taken as f64 / CHOICES as f64
+    };
+    // As expected of the first, and as expected of the second: the larger distance is the likelier.
+    let expected = 1.0 / (1.0 + (0.5 * epsilon).exp());
+    let (one, other) = (share((0, 1, 2), 6), share((1, 1, 2), 7));
+    assert!((one - expected).abs() < 0.025, "{one} for {expected}");
+    assert!((other - (1.0 - expected)).abs() < 0.025, "{other}");
+}
+
 /// What a choice is paid for as costs at least what any choice of bounded range ε can, at every level, under
 /// both relations: `δ(a) = (e^(ε/2) − e^(a/2))²/(e^ε − 1)`, which is also found by going over all pairs of
 /// two outcomes whose ratios are e^t and e^(t−ε).

@@ -111,11 +111,12 @@ mod tests {
         assert_eq!(sum(&[f64::NEG_INFINITY]), -(1 << 81));
     }
 
+    /// The largest numbers, so many that their upper parts, of 2⁴¹, do not fit into 64 bits together.
     #[test]
     fn more_than_what_fits_is_carried() {
-        let (mut sums, x) = (ExactSums::default(), 2.0_f64.powi(80) - 2.0_f64.powi(30));
+        let (mut sums, x) = (ExactSums::default(), 2.0_f64.powi(81) - 2.0_f64.powi(30));
         sums.clear(2);
-        let count = 2 * WAITING + 3;
+        let count = 4 * WAITING + 3;
         (0..count).for_each(|_| sums.add(&[x, -x], 1.0));
         let expected = i128::from(count) * (x as i128);
         sums.carry();

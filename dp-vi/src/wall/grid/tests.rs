@@ -1,7 +1,7 @@
 use super::*;
 use crate::cost::pricing::event;
 use crate::objective::curvature::CurvatureShape;
-use crate::wall::adder::NoiseOf;
+use crate::wall::adder::{Adder, NoiseOf, ReleaseScale};
 use crate::wall::audits::modes::{self, gradient, records};
 use crate::wall::audits::steps::{STANDARD_ERRORS, separated_epsilon};
 use crate::wall::bound::clip::ClipNorm;
@@ -36,6 +36,24 @@ fn noise_is_added_to_sums_of_any_size() {
         let mut out = vec![0.0; sums.len()];
         round_and_add(sums, &drawn[..sums.len()], 1.0, 1.0, &mut out);
         assert_eq!(out, expected);
+    }
+}
+
+/// To NaN and infinities, either kind of noise is added as to 0.
+#[test]
+fn what_is_not_finite_shows_in_neither_kind_of_noise() {
+    let (program, seed) = (gradient(&records(false), [0, 0]), Seed::for_tests(3));
+    for noise in [PrivacyNoise::Continuous, PrivacyNoise::Exact] {
+        let mut adder = Adder::new(noise, (NoiseOf::Steps, &seed), 3, SIGMA, &program, false).unwrap();
+        // The same number, and so the same noise.
+        let mut released = |sum: [f64; 3]| {
+            let mut out = [0.0; 3];
+            adder.add(&sum, ReleaseScale { number: 7, norm: NORM, rate: 0.5 }, &mut out);
+            out
+        };
+        let nothing = released([0.0; 3]);
+        assert!(nothing.iter().all(|x| *x != 0.0), "{noise:?}");
+        assert_eq!(released([f64::INFINITY, f64::NEG_INFINITY, f64::NAN]), nothing, "{noise:?}");
     }
 }
 
@@ -310,6 +328,36 @@ fn a_record_moves_the_sum_by_its_own_gradient_and_nothing_else() {
     assert!(in_tiles.iter().zip(&whole).all(|(a, b)| (a - b).abs() <= 2.0 * bound), "{in_tiles:?} {whole:?}");
 }
 
+/// Where threads share a batch that is summed as integers, its sum is that of all of them, whatever their number.
+#[test]
+fn integers_of_all_threads_are_added_up() {
+    // So wide that it is worth another thread: 1.2 million operations.
+    let (count, width) = (1_200, 1_000);
+    let x = Array2::from_shape_fn((count, width), |(i, j)| ((i * 31 + j * 17) as f64 * 0.7).sin());
+    let records = Records::from_columns([("x", Column::from(x))]).unwrap();
+    let rule = Rule::Flat(ClipNorm::new(NORM, width).unwrap());
+    let batch: Vec<u64> = (0..count as u64).collect();
+    let on = |threads: usize| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| {
+            let graph = Graph::new();
+            let w = graph.input("w", width).unwrap();
+            let value = Record::new(&graph, records.schema()).get("x").unwrap().dot(w);
+            let mut gradient = RecordGradient::<f64>::new(value, &[w]).unwrap();
+            let mut grid = grid(width, 1.0, false).unwrap();
+            grid.limit_tiles_to(0);
+            let mut sum = vec![0.0; width];
+            grid.sum((&rule, NORM), &mut gradient, (&records, &batch), &mut sum).unwrap();
+            // Each of them has had a part.
+            let parts = grid.integers.iter().filter(|integers| integers.sums().iter().any(|sum| *sum != 0));
+            assert_eq!(parts.count(), threads);
+            sum
+        })
+    };
+    let one = on(1);
+    assert!([2, 3].into_iter().all(|threads| on(threads) == one));
+}
+
 /// An attack on floating-point noise, for one step on all records: where all gradients are zero, whatever is
 /// released is `fl(σC z)` for some double `z`. Where one is not, other numbers are released too, and each of
 /// them gives that record away at any ε.
@@ -445,4 +493,18 @@ fn another_programs_sums_have_no_higher_limit() {
         grid.take_over(&program);
         assert_eq!(grid.most_in_tiles, after);
     }
+}
+
+/// What no formula here gives: a grid with a thousandth less noise, and one whose count has no steps.
+#[test]
+fn noise_that_is_less_than_planned_is_refused() {
+    for count in [false, true] {
+        assert!(grid(5, SIGMA, count).unwrap().checked(5, SIGMA).is_ok());
+        let mut short = grid(5, SIGMA, count).unwrap();
+        short.multiplier *= 0.999;
+        assert!(short.checked(5, SIGMA).unwrap_err().to_string().contains("less than what was planned"));
+    }
+    let mut without_steps = grid(5, SIGMA, true).unwrap();
+    without_steps.count_steps = Some(0);
+    assert!(without_steps.checked(5, SIGMA).is_err());
 }
