@@ -307,7 +307,7 @@ fn expect<S: Subsampler>(
         elements => elements,
     };
     let suited = || {
-        let suited = Quantile::suited_to(noise, number, elements);
+        let suited = Quantile::suited_to(noise, (number, &plan.scheme), elements);
         // In the model's own units directions differ in how long their gradients are, and with fewer of
         // them clipped the noise of the others grows by more than what is gained.
         let margin = if estimator.shared.located.is_some() { suited.margin } else { 1.0 };
@@ -402,7 +402,8 @@ fn correction(
         early,
         law: plan.curvature,
         trace: plan.trace_regression,
-        measured: plan.weighted && plan.is_measured,
+        // Curvatures that are read off gradients were measured for no such model.
+        measured: plan.weighted && plan.is_measured && plan.curvature.is_some(),
         prior,
         probes,
         hierarchy,

@@ -1,7 +1,9 @@
 //! A clip norm that follows a quantile of the gradients' norms, found privately.
 
+use crate::cost::pricing::sampling_variance;
 use crate::error::{Error, Result};
 use crate::wall::bound::clip::{ClipNorm, SMALLEST_CLIP_NORM};
+use dp_sampler::Scheme;
 use ppl_core::Scalar;
 use serde::Serialize;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -27,7 +29,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// ```text
 /// s = σ/(q N₀ √T)                    the noise of all counts together is 5 s, that of one of them 5 s √T
 /// m = 1 − target = 30 s              between 0.001 and 0.3, and at least 0.4 s √D for D elements at the frontier
-/// rate = m/(8 (5 s √T)²)
+/// rate = m/(8 ((5 s √T)² + v))       at most 0.1/m
 /// C = quantile · κ,   κ = 1 + ln(m/(4 s √D))/ln(1/m)      at least 1
 /// ```
 ///
@@ -48,8 +50,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// *The rate* keeps the walk of `ln C` that the noise of the counts causes to a standard deviation of 0.1 to
 /// 0.2: where a share `m` of the norms is above `C`, a unit of `ln C` changes that share by `k m`, with `k`
 /// between 1.7 (`m` = 0.1) and 3.7 (0.01) for squares of normals, and a walk with that return has the variance
-/// `rate (5 s √T)²/(2 k m)`. The rate may be above 1 with many records, so that `C` comes down from far above
-/// the norms, too; a step changes `ln C` by at most 1. Down it goes by `rate · (1 − target)` a step: with few
+/// `rate ((5 s √T)² + v)/(2 k m)`. Here `v` is what samples add to the noise of a step's count: `(1 − q)/(4 q N₀)`
+/// where the size of a batch is random, since each of its records adds `±½`, and `m (1 − q)/(q N₀)` where it is fixed
+/// (`1/q` for `1 − q` with replacement). The rate may be above 1 with many records, so that `C` comes down from far
+/// above the norms, too; a step changes `ln C` by at most 1. Beyond `0.1/m` a step would overshoot: it brings the share
+/// `rate · k m` of the way back, with `k` up to 7 at `m` = .001 in regressions, and with more than twice the way the norm
+/// would swing for ever. Down it goes by `rate · (1 − target)` a step: with few
 /// records and a small ε by a factor of a few over the whole run, and a norm that is known to lie far from
 /// `√D` is better [named](crate::DpVi::clip_norm). *The target* lets it arrive: with 17 in the place of 30 the
 /// return from nearby takes a quarter of the run; 30 was better on generated horseshoe and zero-inflated
@@ -119,6 +125,9 @@ const CLIPPED_IN_THE_END: f64 = 4.0;
 /// What the variance of a walk with return leaves to the rate.
 const DRIFT: f64 = 0.125;
 
+/// The largest `rate · (1 − target)`.
+const LARGEST_DRIFT: f64 = 0.1;
+
 /// The largest norm that the rule may reach.
 const LARGEST: f64 = 1e50;
 
@@ -132,7 +141,7 @@ impl Quantile {
     /// the type.
     pub(crate) fn suited_to(
         (noise_multiplier, sampling_rate, steps): (f64, f64, u64),
-        records: f64,
+        (records, scheme): (f64, &Scheme),
         elements: usize,
     ) -> Suited {
         // The noise of a step, and of all of them together, over the number of records.
@@ -140,7 +149,12 @@ impl Quantile {
         let whole = step / (steps as f64).sqrt();
         let root = (elements.max(1) as f64).sqrt();
         let longer = (CLIPPED.max(CLIPPED_OF_MANY * root) * whole).clamp(1e-3, 0.3);
-        let rate = DRIFT * longer / (COUNT_NOISE * step).powi(2);
+        // A record that is in the batch adds ±½ to the count; in batches of a fixed size it only takes another's place.
+        let varies = matches!(scheme, Scheme::Poisson { .. } | Scheme::BallsInBins { .. });
+        let of_records = if varies { 0.25 } else { longer };
+        let sampled = of_records * sampling_variance(scheme, sampling_rate) / records.max(1.0);
+        let rate = DRIFT * longer / ((COUNT_NOISE * step).powi(2) + sampled);
+        let rate = rate.min(LARGEST_DRIFT / longer);
         let ratio = longer / (CLIPPED_IN_THE_END * whole * root);
         let margin = (1.0 + ratio.ln() / longer.recip().ln()).max(1.0);
         Suited { quantile: Self { target: 1.0 - longer, rate }, margin }

@@ -12,7 +12,7 @@ mod tests;
 
 use self::centre::Direction;
 use self::law::CurvatureLaw;
-use self::readings::uniform_mean;
+use self::readings::share_of_scores;
 use crate::objective::curvature::CurvatureShape;
 use crate::outcome::correction::linear_algebra::{cholesky, compose, eigen, pooled, square, symmetrised};
 use crate::outcome::correction::noise_aware::{Evidence, NoiseAware, Shares, deviations};
@@ -82,11 +82,12 @@ impl Known {
     /// V = Σ (w h)² |f″| d dᵀ = β S,   β = tr V/tr S ≤ 1 (at least 1/4, for weights of at least 1/2 each)
     /// ```
     ///
-    /// `β` is the mean of what was released and a uniform prior leave of it.
+    /// `β` is the mean of what was released and a uniform prior leave of it; above 1 only where weights of a user's own
+    /// are, and what was released shows it.
     fn noise(&self, s: &DMatrix<f64>) -> DMatrix<f64> {
         let share = self.scores.map_or(1.0, |(trace, deviation)| {
             let whole = s.trace().max(f64::MIN_POSITIVE);
-            uniform_mean(trace / whole, deviation / whole)
+            share_of_scores(trace / whole, deviation / whole)
         });
         s * (share * self.sampling) + &self.noise
     }

@@ -2,7 +2,7 @@
 
 use super::centre::Direction;
 use super::law::{SPREAD, THROUGH};
-use super::readings::{log_uniform_mean, positive_mean, uniform_mean};
+use super::readings::{log_uniform_mean, positive_mean, share_of_scores};
 use super::{ReleasedCurvature, Rule};
 use crate::outcome::correction::noise_aware::{Evidence, NoiseAware, Shares};
 
@@ -69,7 +69,7 @@ pub(super) fn summarised(
         read.iter().map(|&x| alone * mean + (1.0 - alone) * positive_mean(x - s * s / mean, s)).collect();
     let share = released.scores.map_or(1.0, |trace| {
         let whole = centre.iter().sum::<f64>() * released.shape.score(n);
-        uniform_mean(trace / whole, s / whole)
+        share_of_scores(trace / whole, s / whole)
     });
     let scores = share * (1.0 + evidence.sampling);
     let mut found: Vec<One> = (0..n)

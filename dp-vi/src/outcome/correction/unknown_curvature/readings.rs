@@ -41,6 +41,12 @@ pub(super) fn uniform_mean(read: f64, s: f64) -> f64 {
     if total > 1e-3 { sum / total } else { read.clamp(0.25, 1.0) }
 }
 
+/// The share `β = tr V/tr S` of the scores' covariance in the curvature, of which `N(β, s²)` was read: that of weights
+/// from 1/2 to 1, unless what was read is three deviations above. Then a user's own weights are above 1.
+pub(super) fn share_of_scores(read: f64, s: f64) -> f64 {
+    uniform_mean(read, s).max(read - 3.0 * s)
+}
+
 /// The mean of a positive `x` with a uniform prior, of which `N(x, s²)` was read: of a normal cut at zero.
 pub(super) fn positive_mean(read: f64, s: f64) -> f64 {
     let a = -read / s;

@@ -1,7 +1,7 @@
 //! The integral against plain sums and exact cases. Where it is centred has tests of its own.
 
 use super::law::Observed;
-use super::readings::{log_uniform_mean, positive_mean};
+use super::readings::{log_uniform_mean, positive_mean, uniform_mean};
 use super::*;
 
 /// The mixture's own mean.
@@ -123,6 +123,27 @@ fn a_curvature_without_noise_is_a_known_one() {
     let pairs =
         found.prior.iter().zip(&known.prior).chain(found.without_noise.iter().zip(&known.without_noise));
     pairs.for_each(|(found, known)| assert!((found / known - 1.0).abs() < 1e-3, "{found} {known}"));
+}
+
+/// Weights of 3 each make the scores' covariance 3 S, and the answer's variance 3 S⁻¹: what is released of the scores is
+/// not cut to what weights of at most 1 have.
+#[test]
+fn weights_above_one_widen_the_answer() {
+    for curvature in [[3e4].as_slice(), &[3e4, 0.0, 0.0, 2e4]] {
+        let n = curvature.len().isqrt();
+        let matrix = square(curvature, n);
+        let scores = Some(3.0 * matrix.trace() * CurvatureShape::Full.score(n));
+        let (at, gradient) = (DVector::zeros(n), DVector::zeros(n));
+        let prior = 1e-4 * DMatrix::identity(n, n);
+        let problem =
+            Problem { at, gradient, noise_variance: 1.0, matrix: matrix.clone(), deviation: 1.0, prior };
+        let found = problem.found_with(CurvatureShape::Full, scores);
+        for k in 0..n {
+            let wanted = 3.0 / matrix[(k, k)];
+            let variance = found.covariance[k * (n + 1)];
+            assert!((variance / wanted - 1.0).abs() < 0.05, "{k}: {variance} for {wanted}");
+        }
+    }
 }
 
 /// With `S` known and `tr V` known to be half of `tr S`, the scores' covariance is half of the curvature:

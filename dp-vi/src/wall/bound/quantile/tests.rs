@@ -11,7 +11,7 @@ use crate::wall::audits::steps::{STANDARD_ERRORS, separated_epsilon};
 use crate::wall::gradient::PrivateGradient;
 use crate::wall::sensitive::Sensitive;
 use dp_accountant::{Accountant, Relation, Sampling};
-use dp_sampler::{FullBatch, Poisson, Subsampling};
+use dp_sampler::{FixedSize, FullBatch, GaussianNoise, NoiseSource, Poisson, Purpose, Seed, Subsampling};
 use ndarray::Array2;
 use ppl_core::{Column, Records};
 
@@ -129,22 +129,76 @@ fn the_norm_moves_towards_the_quantile() {
     assert!(Quantile { rate: f64::NAN, ..Quantile::default() }.validate().is_err());
 }
 
+/// What suits a run of all records at each step.
+fn suited_to_all((sigma, steps): (f64, u64), records: f64, elements: usize) -> Suited {
+    Quantile::suited_to((sigma, 1.0, steps), (records, &Scheme::Full), elements)
+}
+
+/// A million records whose norms are exponential, without noise: the norm arrives at their quantile, ln 1000, and stays.
+#[test]
+fn a_norm_settles_with_many_records() {
+    let suited = Suited { margin: 1.0, ..suited_to_all((90.6, 600), 1e6, 3) };
+    let mut rule = Adaptive::new(Quantile::default(), ClipNorm::new(1.0, 3).unwrap(), 3, 1.0).unwrap();
+    rule.expect(1e6, Some(suited));
+    for step in 0..600 {
+        let norm = rule.clip().norm();
+        assert!(step < 100 || (norm / 1e3_f64.ln() - 1.0).abs() < 0.02, "{step}: {norm}");
+        rule.follow(1e6 * (0.5 - (-norm).exp())).unwrap();
+    }
+}
+
+/// The same with noise and in samples of a random size: the walk has the deviation that the rate was made for.
+#[test]
+fn the_size_of_samples_does_not_move_the_norm() {
+    // 1,000 of 100,000 records, 5,000 steps: the count's noise is 5/1000, and the sizes of samples move it by three times
+    // as much.
+    let (sigma, batch, records, steps) = (1.0, 1e3, 1e5, 5_000);
+    let scheme = Poisson::rate(batch / records).unwrap().scheme(100_000).unwrap();
+    let suited = Quantile::suited_to((sigma, batch / records, steps), (records, &scheme), 3);
+    let mut rule = Adaptive::new(Quantile::default(), ClipNorm::new(6.0, 3).unwrap(), 3, 1.0).unwrap();
+    rule.expect(batch, Some(Suited { margin: 1.0, ..suited }));
+    let seed = Seed::for_tests(8);
+    let normals = GaussianNoise::with_purpose(&seed, Purpose::Custom("counts"));
+    let mut squares = 0.0;
+    for step in 0..steps {
+        let norm = rule.clip().norm();
+        squares += (norm / 1e3_f64.ln()).ln().powi(2);
+        let mut z = [0.0; 2];
+        normals.fill(step, &mut z);
+        let above = (-norm).exp();
+        // Those below less those above, halved: of a sample whose size varies by its root.
+        let count = batch * (0.5 - above) + 0.5 * (batch * (1.0 - batch / records)).sqrt() * z[0];
+        rule.follow(count + COUNT_NOISE * sigma * z[1]).unwrap();
+    }
+    let deviation = (squares / steps as f64).sqrt();
+    assert!((0.03..0.2).contains(&deviation), "{deviation}");
+}
+
 /// The formulas, at values computed by hand, and their limits.
 #[test]
 fn the_quantile_follows_from_noise_and_records() {
     // σ = 64 and 300 steps on 3,300 records: s = 64/(3300 √300) = 1.1197e-3.
-    let suited =
-        |sigma: f64, records: f64, elements| Quantile::suited_to((sigma, 1.0, 300), records, elements);
+    let suited = |sigma: f64, records: f64, elements| suited_to_all((sigma, 300), records, elements);
     let of = |sigma, records, elements| suited(sigma, records, elements).quantile;
     let usual = of(64.0, 3_300.0, 12);
     assert!((1.0 - usual.target - 0.033_592).abs() < 1e-6, "{usual:?}");
     // rate = 0.033592/(8 (5 · 64/3300)²)
     assert!((usual.rate - 0.446_55).abs() < 1e-4, "{usual:?}");
-    // Half of the records at each step, with half of the noise multiplier, are the same.
-    assert_eq!(Quantile::suited_to((32.0, 0.5, 300), 3_300.0, 12).quantile, usual);
+    // Half of the records at each step, with half of the noise multiplier, are the same but for what the sample adds:
+    // (1 − q)/q = 1, of m of 3,300 records in batches of a fixed size and of a quarter in others.
+    let half = |sampling: &dyn Fn() -> Scheme| {
+        Quantile::suited_to((32.0, 0.5, 300), (3_300.0, &sampling()), 12).quantile
+    };
+    let fixed = half(&|| FixedSize::batch(1650).unwrap().scheme(3_300).unwrap());
+    let random = half(&|| Poisson::rate(0.5).unwrap().scheme(3_300).unwrap());
+    for (found, of_records) in [(fixed, 1.0 - usual.target), (random, 0.25)] {
+        let slower = 1.0 + of_records / 3_300.0 / (320.0_f64 / 3_300.0).powi(2);
+        assert_eq!(found.target, usual.target);
+        assert!((found.rate * slower / usual.rate - 1.0).abs() < 1e-12, "{found:?}");
+    }
     // With many records it is found at once, and a step moves it by a factor of e.
     let many = of(64.0, 1e6, 12);
-    assert!((many.target, many.rate > 100.0) == (0.999, true), "{many:?}");
+    assert!((many.target, (many.rate - 100.0).abs() < 1e-9) == (0.999, true), "{many:?}");
     let mut rule = Adaptive::new(Quantile::default(), ClipNorm::new(1.0, 2).unwrap(), 2, 1.0).unwrap();
     rule.expect(1e6, Some(Suited { quantile: many, margin: 1.0 }));
     rule.follow(-5e5).unwrap();
@@ -207,13 +261,13 @@ fn a_norm_goes_on_where_it_was() {
 #[test]
 fn a_norm_keeps_its_margin_above_the_quantile() {
     // s = 1.1197e-3 as above: m = 0.033592 and 4 s √12 = 0.015515, ln(m/0.015515)/ln(1/m) = 0.77249/3.39345.
-    let suited = Quantile::suited_to((64.0, 1.0, 300), 3_300.0, 12);
+    let suited = suited_to_all((64.0, 300), 3_300.0, 12);
     assert!((suited.margin - 1.227_64).abs() < 1e-4, "{suited:?}");
     // m^κ of an exponential tail.
     let clipped = (1.0 - suited.quantile.target).powf(suited.margin);
     assert!((clipped - 0.015_515).abs() < 1e-6, "{clipped}");
     // Where more than the quantile leaves may be clipped there is none.
-    assert_eq!(Quantile::suited_to((64.0, 1.0, 300), 1e5, 40_000).margin, 1.0);
+    assert_eq!(suited_to_all((64.0, 300), 1e5, 40_000).margin, 1.0);
     let mut rule = Adaptive::new(Quantile::default(), ClipNorm::new(2.0, 2).unwrap(), 2, 4.0).unwrap();
     rule.expect(4.0, Some(Suited { margin: 2.0, ..suited }));
     rule.begin();
