@@ -22,6 +22,8 @@ use crate::{Composition, Error, Event, Mechanism, Relation, Result, Sampling};
 
 /// The most integers of a discrete normal law, and the most copies of a record.
 const MOST_ATOMS: usize = 1 << 20;
+/// Those of all events of a composition, of 24 bytes each.
+const MOST_ATOMS_IN_ALL: usize = 16 * MOST_ATOMS;
 const MOST_COPIES: usize = 2_000;
 
 /// What the formulas need to know of a composition.
@@ -61,8 +63,22 @@ pub(crate) fn run(relation: Relation, composition: &Composition) -> Result<Run> 
         Pair::Subsampled(line) if line.rate == 1.0 => *block += count as f64 / (line.sigma * line.sigma),
         pair => parts.push(Part { pair, count: count as f64 }),
     };
+    // Normal noise without sampling needs no list.
+    let needs_list = |event: &Event| {
+        !matches!((event.mechanism(), event.sampling()), (Mechanism::Gaussian { .. }, Sampling::None))
+    };
+    let (different, mut atoms) = (lines.iter().filter(|(event, _)| needs_list(event)).count(), 0);
     for (event, count) in lines {
         let Bounds { upper, lower, count } = bounds(relation, event, count)?;
+        // Lists of all lines are held at once: none is made beyond what an answer may hold.
+        atoms += upper.atoms();
+        if atoms > MOST_ATOMS_IN_ALL {
+            let instead = "there are too many different events with long lists of outcomes: use fewer, or smaller sigmas";
+            return Err(Error::UnsupportedEvent { relation, event, instead });
+        }
+        if dominating.len() > lattice::MOST_PARTS {
+            return Err(Error::TooManyEvents { found: different, most: lattice::MOST_PARTS });
+        }
         totals.add(relation, event, count);
         exact_counts &= count <= 1 << 53;
         attained &= lower.is_none();

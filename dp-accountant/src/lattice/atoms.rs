@@ -29,6 +29,11 @@ pub(crate) struct Atoms {
 }
 
 impl Atoms {
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.list.len()
+    }
+
     /// Truth told with probability `truth` by one of two records' categories, and otherwise one of the other
     /// `categories - 1`: the categories of neither record have loss 0.
     pub(crate) fn response(categories: u64, truth: f64) -> Self {

@@ -124,6 +124,15 @@ impl Tagged {
 }
 
 impl Pair {
+    /// How many outcomes are listed.
+    pub(crate) fn atoms(&self) -> usize {
+        match self {
+            Self::Atoms(atoms, _) => atoms.len(),
+            Self::Mirrored(pair) => pair.atoms(),
+            _ => 0,
+        }
+    }
+
     /// The table of the pair, or of its reverse, on a lattice that suits it. `None` if it would need more
     /// than `limit` half-cells.
     pub(crate) fn cells(&self, spacing: f64, truncation: f64, limit: usize, reversed: bool) -> Option<Cells> {

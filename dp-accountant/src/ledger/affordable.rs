@@ -1,7 +1,7 @@
 //! How many more uses of an event a budget allows.
 
 use super::Ledger;
-use crate::{Accountant, Composition, Event, Result, Sampling};
+use crate::{Accountant, Composition, Error, Event, Result, Sampling};
 
 /// Relative width of a first look, which is enough far from the budget.
 const FIRST_LOOK: f64 = 0.05;
@@ -44,13 +44,19 @@ impl Ledger {
             total
         };
         // Attacks, which show how little a better analysis could gain, do not decide on a debit.
+        let promised = |accountant: &Accountant| match accountant.promised_epsilon(self.budget.delta) {
+            Ok((promised, _)) => Ok((promised.lower, promised.upper)),
+            // What fails altogether with a probability above delta costs more than any budget.
+            Err(Error::NoEpsilon { .. }) => Ok((f64::MAX, f64::MAX)),
+            Err(error) => Err(error),
+        };
         let upper = |count: u64| -> Result<f64> {
             let accountant = Accountant::new(self.budget.relation).with(&total(count));
-            let rough = accountant.clone().relative_width(FIRST_LOOK)?.promised_epsilon(self.budget.delta)?.0;
-            if rough.upper <= allowed || rough.lower > allowed {
-                return Ok(rough.upper);
+            let (lower, rough) = promised(&accountant.clone().relative_width(FIRST_LOOK)?)?;
+            if rough <= allowed || lower > allowed {
+                return Ok(rough);
             }
-            Ok(accountant.promised_epsilon(self.budget.delta)?.0.upper)
+            Ok(promised(&accountant)?.1)
         };
         let spent = self.spent()?.upper;
         let mut enough = (0, spent);
@@ -110,6 +116,24 @@ fn between(enough: (u64, f64), too_many: (u64, f64), allowed: f64) -> Option<u64
 mod tests {
     use crate::{Budget, Composition, Event, Ledger, Mechanism, Relation, Sampling, strategies};
     use proptest::prelude::*;
+
+    /// Guarantees with a delta of their own: the search asks about counts for which there is no epsilon at all.
+    #[test]
+    fn what_may_fail_altogether_is_affordable_as_often_as_delta_allows() {
+        let ledger = Ledger::new(Budget { epsilon: 1.0, delta: 1e-5, relation: Relation::AddRemove });
+        let ledger = ledger.expect("valid");
+        let event = |epsilon, delta| {
+            Event::new(Mechanism::ApproximateDp { epsilon, delta }, Sampling::None).expect("valid")
+        };
+        for (epsilon, delta) in [(0.1, 1e-6), (1e-3, 1e-9), (1e-4, 1e-7)] {
+            let event = event(epsilon, delta);
+            let most = ledger.affordable(event).expect("an answer");
+            assert!(most >= 9, "{event}: {most}");
+            ledger.clone().debit(event, most).expect("affordable");
+            assert!(ledger.clone().debit(event, most + 1).is_err());
+        }
+        assert_eq!(ledger.affordable(event(0.1, 1e-4)).expect("an answer"), 0);
+    }
 
     #[test]
     fn the_next_one_is_refused() {

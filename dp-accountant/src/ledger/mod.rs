@@ -111,8 +111,9 @@ impl Ledger {
     /// Records `count` uses of an event, if the budget allows all of them. A count of zero changes nothing.
     ///
     /// # Errors
-    /// [`Error::BudgetExceeded`] if it does not, and [`Error::Unsupported`] for an event without a proven
-    /// answer; the ledger is then as before.
+    /// [`Error::BudgetExceeded`] if it does not, [`Error::NoEpsilon`] if all of them together fail altogether with a
+    /// probability above delta, and [`Error::Unsupported`] for an event without a proven answer; the ledger is then as
+    /// before.
     pub fn debit(&mut self, event: Event, count: u64) -> Result<Receipt> {
         self.debit_all(&Composition::single(event, count))
     }

@@ -221,6 +221,18 @@ fn many_events_and_many_steps_end_in_an_answer_or_an_error() {
     assert!(long.lower <= long.upper && long.upper < 1e7, "{long:?}");
 }
 
+/// Each of these has a list of 720,000 outcomes: they are refused before 50 GB of them are made.
+#[test]
+fn many_long_lists_of_outcomes_are_refused() {
+    let mut run = Composition::new();
+    for k in 0..3_000u32 {
+        let mechanism = Mechanism::DiscreteGaussian { sigma: 1e4 + f64::from(k), sensitivity: 1 };
+        run.push(Event::new(mechanism, Sampling::None).expect("valid"), 1);
+    }
+    let error = Accountant::new(Relation::AddRemove).with(&run).epsilon(1e-5).expect_err("too many");
+    assert!(error.to_string().contains("too many different events with long lists of outcomes"), "{error}");
+}
+
 #[test]
 fn the_ends_of_all_ranges_are_answered() {
     let mechanisms = [

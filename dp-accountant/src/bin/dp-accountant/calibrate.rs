@@ -101,7 +101,7 @@ pub(crate) fn run(arguments: &Calibrate) -> Outcome<String> {
             let (noise_multiplier, steps) = (noise_multiplier()?, steps()?);
             scheme("1")?;
             let records =
-                arguments.sampling.split_once("?/").and_then(|(_, records)| records.parse::<u64>().ok());
+                arguments.sampling.split_once(":?/").and_then(|(_, records)| records.parse::<u64>().ok());
             let records = records.ok_or_else(|| {
                 Failure::Usage(format!(
                     "--sampling {}: expected ?/RECORDS, as in fixed:?/60000",
