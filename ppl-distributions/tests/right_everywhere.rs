@@ -562,3 +562,33 @@ fn laws_by_quantiles_know_what_their_law_knows() {
     assert!(same.mode.is_some() && same.median.is_some() && same.skewness.is_some());
     assert!(Distribution::family(&Gamma::new(2.5, 1.5).by_quantile()).is_some());
 }
+
+/// Of ends whose quotient is no number: (ln x − ln low)/(ln high − ln low).
+#[test]
+fn a_log_uniform_law_over_hundreds_of_orders_of_magnitude() {
+    let law = || LogUniform::new(1e-200, 1e200);
+    close(at::<f64>(1e150, |x| law().cdf(x).unwrap()), 0.875, 1e-14);
+    close(at::<f64>(1e-150, |x| law().sf(x).unwrap()), 0.875, 1e-14);
+    close(at::<f64>(0.9, |p| law().quantile(p).unwrap().log()), 160.0 * std::f64::consts::LN_10, 1e-14);
+    let narrow = || LogUniform::new(1e-20, 1e20);
+    close(at::<f32>(0.99, |p| narrow().quantile(p).unwrap().log()), 19.6 * std::f64::consts::LN_10, 1e-5);
+    // None of the draws is cut to the upper end.
+    let graph = Graph::new();
+    let mut noise = Noise::new(&graph, "x");
+    let draws = law().draw(&Shape::from(1_000), &mut noise).unwrap();
+    let mut plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &[draws]).unwrap());
+    let uniforms: Vec<f64> = (0..1_000).map(|k| (f64::from(k) + 0.5) / 1e3).collect();
+    plan.set(&noise.inputs()[0].0, &uniforms).unwrap();
+    plan.run();
+    assert!(plan.output(0).iter().all(|draw| *draw < 0.99e200));
+}
+
+/// An angle is in the support, and so is the one of greatest density.
+#[test]
+fn the_mode_of_a_circular_law_is_in_its_support() {
+    let law = || VonMises::new(4.0, 3.0);
+    let mode = at::<f64>(0.0, |x| law().mode(x.graph()).unwrap());
+    close(mode, 4.0 - 2.0 * std::f64::consts::PI, 1e-14);
+    let at_mode = at::<f64>(mode, |x| law().log_prob(x));
+    close(at_mode, at::<f64>(0.0, |x| VonMises::new(0.0, 3.0).log_prob(x)), 1e-14);
+}

@@ -293,11 +293,13 @@ impl<T: Ord + Clone, O: Ord + Clone, W: Weight> Loss<T, O, W> {
             (low, high)
         };
         let (_, upper) = bisect(&|epsilon| self.delta(epsilon).upper() <= delta);
-        if upper == f64::INFINITY {
-            return Interval::INFINITE;
+        let (lower, found) = bisect(&|epsilon| self.delta(epsilon).lower() <= delta);
+        match (found == f64::INFINITY, upper == f64::INFINITY) {
+            (true, _) => Interval::INFINITE,
+            // Where e^ε overflows, only the lower end is known.
+            (false, true) => Interval::between(lower, upper),
+            (false, false) => Interval::between(lower.min(upper), upper),
         }
-        let (lower, _) = bisect(&|epsilon| self.delta(epsilon).lower() <= delta);
-        Interval::between(lower.min(upper), upper)
     }
 
     /// The [`delta`](Self::delta) at the ratio `e^ε` itself: exactly, for rational weights.

@@ -153,7 +153,7 @@ impl Interval {
     /// Exponential.
     #[must_use]
     pub fn exp(self) -> Self {
-        let lower = if self.lower == 0.0 { 1.0 } else { down(exp(self.lower)).max(0.0) };
+        let lower = if self.lower == 0.0 { 1.0 } else { overflowed(self.lower, exp(self.lower)).max(0.0) };
         let upper = if self.upper == 0.0 { 1.0 } else { up(exp(self.upper)) };
         Self { lower, upper: if self.upper == f64::NEG_INFINITY { 0.0 } else { upper } }
     }
@@ -161,7 +161,7 @@ impl Interval {
     /// `eˣ − 1`, accurate near 0.
     #[must_use]
     pub fn exp_minus_one(self) -> Self {
-        let lower = if self.lower == 0.0 { 0.0 } else { down(expm1(self.lower)).max(-1.0) };
+        let lower = if self.lower == 0.0 { 0.0 } else { overflowed(self.lower, expm1(self.lower)).max(-1.0) };
         let upper = if self.upper == 0.0 { 0.0 } else { up(expm1(self.upper)) };
         Self { lower, upper }
     }
@@ -200,6 +200,11 @@ fn exp(x: f64) -> f64 {
 /// eˣ − 1 with its limits.
 fn expm1(x: f64) -> f64 {
     if x == f64::NEG_INFINITY { -1.0 } else { math::expm1(x) }
+}
+
+/// The lower end of what a number gives: of one that is finite, the largest number where the result is larger still.
+fn overflowed(from: f64, result: f64) -> f64 {
+    if result == f64::INFINITY && from < f64::INFINITY { f64::MAX } else { down(result) }
 }
 
 /// Four units in the last place below.

@@ -160,3 +160,20 @@ fn pairs_are_counted_once() {
         assert_eq!(loss.epsilon().lower(), f64::INFINITY);
     }
 }
+
+/// Where e^ε is no number any more, an interval says little and nothing false: the loss is 800.
+#[test]
+fn a_loss_whose_exponential_is_no_number_is_not_taken_for_less() {
+    let far = LogInterval::from_ln(Interval::exact(-800.0));
+    let rest = LogInterval::one().excess(&far);
+    let law = |coins: &Histogram<bool>| match coins.count(&true) {
+        1 => Dist::from_weights([(1, far), (0, rest)]),
+        _ => Dist::from_weights([(0, far), (1, rest)]),
+    };
+    let loss = Check::new(law).records(1..=1).alphabet([true, false]).neighbours(ReplaceOne).run().unwrap();
+    assert!(loss.delta(709.0).lower() > 0.999);
+    assert!(loss.delta(710.0).upper() > 0.999, "{:?}", loss.delta(710.0));
+    assert!(loss.epsilon_at(1e-5).contains(800.0), "{:?}", loss.epsilon_at(1e-5));
+    assert!(Interval::exact(710.0).exp().contains(f64::MAX));
+    assert!(Interval::exact(710.0).exp_minus_one().contains(f64::MAX));
+}

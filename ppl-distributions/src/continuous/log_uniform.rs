@@ -89,6 +89,17 @@ impl<'g> LogUniform<'g> {
     fn on(&self, graph: &'g Graph) -> [Var<'g>; 2] {
         [self.low, self.high].map(|value| value.on(graph))
     }
+
+    /// The value below which this probability lies, but for rounding at the ends.
+    #[track_caller]
+    fn inverse(&self, probability: Var<'g>) -> Var<'g> {
+        let [low, high] = self.on(probability.graph());
+        let log = probability * log_ratio(high, low);
+        // Over more orders of magnitude than a number has, in single precision too, the factor of `low` may be infinite
+        // where the value is not.
+        let held = (high / low).less(1e30);
+        held.select(low * held.select(log, 0.0).exp(), (low.log() + log).exp())
+    }
 }
 
 impl<'g> Distribution<'g> for LogUniform<'g> {
@@ -116,9 +127,8 @@ impl<'g> Distribution<'g> for LogUniform<'g> {
     }
 
     fn draw(&self, prefix: &Shape, noise: &mut Noise<'g>) -> Result<Var<'g>> {
-        let [low, high] = self.on(noise.graph());
         let u = uniform_noise(self, prefix, noise)?;
-        Ok(Bounds::new(self.low, self.high).clamp(low * (u * log_ratio(high, low)).exp()))
+        Ok(Bounds::new(self.low, self.high).clamp(self.inverse(u)))
     }
 
     #[track_caller]
@@ -170,19 +180,19 @@ impl<'g> Distribution<'g> for LogUniform<'g> {
     fn cdf(&self, value: Var<'g>) -> Option<Var<'g>> {
         let [low, high] = self.on(value.graph());
         let inside = value.max(low).min(high);
-        Some((inside / low).log() / log_ratio(high, low))
+        Some(log_ratio(inside, low) / log_ratio(high, low))
     }
 
     #[track_caller]
     fn sf(&self, value: Var<'g>) -> Option<Var<'g>> {
         let [low, high] = self.on(value.graph());
         let inside = value.max(low).min(high);
-        Some((high / inside).log() / log_ratio(high, low))
+        Some(log_ratio(high, inside) / log_ratio(high, low))
     }
 
     #[track_caller]
     fn quantile(&self, probability: Var<'g>) -> Option<Var<'g>> {
         let [low, high] = self.on(probability.graph());
-        Some((low * (probability * log_ratio(high, low)).exp()).max(low).min(high))
+        Some(self.inverse(probability).max(low).min(high))
     }
 }

@@ -102,8 +102,7 @@ impl<'g> Distribution<'g> for VonMises<'g> {
 
     #[track_caller]
     fn mode(&self, graph: &'g Graph) -> Option<Var<'g>> {
-        let loc = self.loc.on(graph);
-        at_batch_shape(self, loc)
+        at_batch_shape(self, in_one_turn(self.loc.on(graph)))
     }
 
     #[track_caller]
