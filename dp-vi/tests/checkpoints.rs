@@ -3,7 +3,7 @@
 
 use dp_accountant::{Budget, Event, FileLedger, Ledger, Mechanism, Relation, Sampling};
 use dp_sampler::{BallsInBins, FullBatch, Poisson, Seed, Shuffle, Subsampling, WithReplacement};
-use dp_vi::guides::AutoNormal;
+use dp_vi::guides::{AutoLaplace, AutoNormal};
 use dp_vi::optimiser::{AdaDp, Schedule, adam, momentum, yogi};
 use dp_vi::{
     Checkpoint, Clipping, Correction, DpVi, DrawScheme, Error, Fit, InitialValues, PrivateStart, Progress,
@@ -18,7 +18,7 @@ use std::path::Path;
 use std::rc::Rc;
 use std::time::Duration;
 
-use crate::common::{BUDGET, Folder, Run, STEPS, bits, logistic, people, run};
+use crate::common::{BUDGET, Folder, Run, STEPS, bits, location, logistic, people, run};
 
 fn stop_at(step: u64) -> impl FnMut(Progress) -> ControlFlow<()> {
     move |progress| match progress.done < step {
@@ -696,4 +696,38 @@ fn a_value_that_is_not_a_number_is_an_error_that_names_the_column() {
     let told = run().fit_from(&records, &mut ledger).unwrap_err().to_string();
     assert!(told.starts_with("column 'x' has a value that is not a number") && !told.contains('7'), "{told}");
     assert!(ledger.debits().is_empty());
+}
+
+/// A guarantee that leaves something out leaves it out wherever the run is ended.
+#[test]
+fn a_resumed_run_states_what_the_run_stated_as_public() {
+    let (records, folder) = (people(60, false), Folder::new());
+    let path = folder.file("run");
+    let stated = || run().treat_as_public("towns were read").checkpoint(&path, 10);
+    stated().on_progress(stop_at(25)).fit(&records).unwrap();
+    for other in [run(), run().treat_as_public("streets were read")] {
+        let told = other.checkpoint(&path, 10).resume(&records).unwrap_err();
+        assert!(matches!(told, Error::CheckpointOfAnother { .. }), "{told}");
+    }
+    assert!(stated().resume(&records).unwrap().privacy().to_string().contains("towns were read"));
+    // Complete, it is the same.
+    assert!(run().checkpoint(&path, 10).resume(&records).is_err());
+}
+
+/// Second derivatives are taken at the end of each run, resumed or not: of the records that it was made with.
+#[test]
+fn a_complete_laplace_run_knows_its_records() {
+    let folder = Folder::new();
+    let path = folder.file("run");
+    let run = || {
+        let vi = DpVi::new(location, AutoLaplace::new()).without_privacy().draw_scheme(DrawScheme::Single);
+        vi.subsample(FullBatch).steps(200).checkpoint(&path, 50)
+    };
+    let of = |n| Sensitive::new(Records::from_columns([("y", vec![1.0; n])]).unwrap());
+    let sd = |fit: Fit| fit.posterior().sd("m").unwrap()[[]];
+    let whole = sd(run().fit(&of(9)).unwrap());
+    assert!((whole - 9.01_f64.sqrt().recip()).abs() < 1e-6, "{whole}");
+    assert!(matches!(run().resume(&of(900)), Err(Error::CheckpointOfAnother { .. })));
+    assert_eq!(sd(run().resume(&of(9)).unwrap()), whole);
+    assert_eq!(sd(run().conclude(&of(9)).unwrap()), whole);
 }

@@ -513,6 +513,8 @@ impl<M, G, S> DpVi<M, G, S> {
     /// assert!(fit.privacy().to_string().contains("not covered: the categories of 'town' were read from the records"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    ///
+    /// A run that goes on from a [checkpoint](Self::checkpoint) has to state the same.
     #[must_use]
     pub fn treat_as_public(mut self, statement: impl Into<String>) -> Self {
         self.execution.treated_as_public.push(statement.into());

@@ -231,10 +231,15 @@ impl<S: Subsampling> DpVi<AnyModel<'_>, Box<dyn Guide + '_>, S> {
             prepared.begin(receipt, &seed, saved, place.is_none(), on_progress.as_mut())?;
         if let Some((checkpoint, path)) = &stored {
             training.restore(checkpoint, path, receipt.as_ref())?;
-            let over = training.done() == training.steps() && !training.owes_curvature();
+            let over = training.done() == training.steps()
+                && !training.owes_curvature()
+                && !training.reads_records_at_its_end();
             begin::check_seed(path, complete, over)?;
         }
         if from == From::End {
+            if training.reads_records_at_its_end() && training.done() == training.steps() {
+                training.release_curvature()?;
+            }
             return Ok(training.fit());
         }
         let keeper = place.map(|(path, every)| Keeper { path, every, seed, settings, print });
@@ -326,7 +331,7 @@ fn keep<G: Guide, S: Subsampler>(
     training: &Training<'_, G, S>,
     paid_from: PaidFrom,
 ) -> Result<()> {
-    keeper.keep(training.done() >= training.steps(), |seed, settings, print| {
-        training.checkpoint(seed, paid_from, settings, print)
-    })
+    // A run that looks at its records each time that it ends has to recognise them.
+    let complete = training.done() >= training.steps() && !training.reads_records_at_its_end();
+    keeper.keep(complete, |seed, settings, print| training.checkpoint(seed, paid_from, settings, print))
 }

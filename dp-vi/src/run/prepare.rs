@@ -208,11 +208,11 @@ impl<'r, G: Guide, S: Subsampler> Prepared<'r, '_, G, S> {
     /// Everything that the run's releases depend on besides records and seed, in words: what a checkpoint is
     /// bound to.
     pub(super) fn description(&self) -> String {
-        let Self { guide, settings, plan, records, estimator, steps, optimiser, .. } = self;
+        let Self { guide, settings, plan, records, estimator, steps, optimiser, report, .. } = self;
         let columns = records.schema();
         described(
             (columns, guide.describe(), &optimiser.get().describe()),
-            (settings, plan),
+            (settings, plan, &report.treated_as_public),
             &estimator.shared,
             &steps.protection(),
         )

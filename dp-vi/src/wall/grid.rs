@@ -38,7 +38,8 @@ use zeroize::Zeroizing;
 ///    used once, and less for arrays used at many positions. In larger batches every record's gradient is
 ///    computed by itself, written in units of `2⁻⁸⁰ C`, and added up in integers, which takes longer. Let the
 ///    terms of `S` be these gradients by themselves, each of which is within `ρC` of what enters a sum in
-///    tiles: then a sum in tiles is within `2ρLC = 2⁻¹⁵ C` of `S`, and a sum of integers within `2⁻⁴⁹ √P C`.
+///    tiles: then a sum in tiles is within `2ρLC = 2⁻¹⁵ C` of `S`, and a sum of integers within
+///    `(2⁻⁴⁹ √P + 2⁻⁵¹ n) C`, `n` records.
 ///    So neighbours' computed sums differ by at most `2⁻¹⁴ C` more than the real ones, also if one is formed
 ///    in one way and one in the other.
 /// 3. *Rounding moves each of `P` elements by at most half a step*, and so neighbours by at most `h √P` more.

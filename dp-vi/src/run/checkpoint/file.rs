@@ -45,23 +45,33 @@ fn part(path: &Path) -> PathBuf {
 }
 
 pub(super) fn write(path: &Path, checkpoint: &Checkpoint) -> Result<()> {
-    let bytes = format::encode(checkpoint);
     let part = part(path);
     let file = open_part(&part).map_err(|error| failure(&part, &error))?;
+    write_into(file, &part, path, checkpoint)
+}
+
+/// Writes into the unfinished file that was opened, and renames it.
+fn write_into(file: File, part: &Path, path: &Path, checkpoint: &Checkpoint) -> Result<()> {
+    let bytes = format::encode(checkpoint);
+    let two_runs = || {
+        let reason = "another process is writing it: two runs have the same checkpoint".to_owned();
+        Error::Checkpoint { path: shown(path), reason }
+    };
     match file.try_lock() {
         Ok(()) => {}
-        Err(TryLockError::WouldBlock) => {
-            let reason = "another process is writing it: two runs have the same checkpoint".to_owned();
-            return Err(Error::Checkpoint { path: shown(path), reason });
-        }
-        Err(TryLockError::Error(error)) => return Err(failure(&part, &error)),
+        Err(TryLockError::WouldBlock) => return Err(two_runs()),
+        Err(TryLockError::Error(error)) => return Err(failure(part, &error)),
+    }
+    // Another writer may have renamed what was opened here before it was locked: then it is the checkpoint itself.
+    if !is_at(&file, part) {
+        return Err(two_runs());
     }
     let written = || -> std::io::Result<()> {
         // What a process that was killed left there.
         file.set_len(0)?;
         (&file).write_all(&bytes)?;
         file.sync_all()?;
-        std::fs::rename(&part, path)?;
+        std::fs::rename(part, path)?;
         // Other systems than Unix do not open folders.
         if cfg!(unix) {
             let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
@@ -74,6 +84,20 @@ pub(super) fn write(path: &Path, checkpoint: &Checkpoint) -> Result<()> {
     // with it the lock.
     let _ = file.unlock();
     written
+}
+
+/// Whether an open file is still the one at this place.
+#[cfg(unix)]
+fn is_at(file: &File, path: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let place = |data: std::fs::Metadata| (data.dev(), data.ino());
+    file.metadata().ok().map(place).is_some_and(|own| path.symlink_metadata().ok().map(place) == Some(own))
+}
+
+/// Elsewhere a file has no number that the standard library shows.
+#[cfg(not(unix))]
+fn is_at(_: &File, _: &Path) -> bool {
+    true
 }
 
 #[cfg(unix)]
@@ -146,6 +170,20 @@ mod tests {
         let other = open_part(&part(&path)).unwrap();
         other.try_lock().unwrap();
         assert!(write(&path, &checkpoint(1)).unwrap_err().to_string().contains("another process"));
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    /// Opened before another writer renamed it and locked after: what is open is the other one's checkpoint.
+    #[cfg(unix)]
+    #[test]
+    fn a_writer_that_comes_late_does_not_touch_what_another_has_written() {
+        let folder = folder("late");
+        let path = folder.join("run.checkpoint");
+        let late = open_part(&part(&path)).unwrap();
+        write(&path, &checkpoint(1)).unwrap();
+        let told = write_into(late, &part(&path), &path, &checkpoint(2)).unwrap_err().to_string();
+        assert!(told.contains("two runs"), "{told}");
+        assert_eq!(read(&path).unwrap().done, 1);
         std::fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -43,8 +43,8 @@ use std::path::Path;
 /// subtracted. So a checkpoint is resumed only
 ///
 /// - with the records it was written with, as long as the run is not complete: their number and a fingerprint of all
-///   values, taken with a key from the seed (two independent polynomials modulo 2⁶¹ − 1; other data go unnoticed with a
-///   probability of at most (words/2⁶¹)², 10⁻¹⁸ for 10⁹ numbers);
+///   values, taken with a key from the seed (128 bits of keyed BLAKE3); a run that reads its records again at its end, for
+///   a Laplace approximation without privacy, is not complete in this sense;
 /// - for the model, guide, optimiser, sampling, budget, noise and settings that it was written with;
 /// - by the same versions of this crate, `dp-sampler`, `dp-accountant` and `ppl-core`, on a machine with the
 ///   same instructions for multiplying matrices, and with libraries that compute the same digits (products

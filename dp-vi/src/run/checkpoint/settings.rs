@@ -20,20 +20,20 @@ pub(super) const FIRST: &str = "first parameters";
 /// and optimiser; settings and plan; programs; what is done to sums.
 pub(crate) fn described(
     (schema, guide, optimiser): (&Schema, &str, &str),
-    (settings, plan): (&Settings, &PrivacyPlan),
+    (settings, plan, public): (&Settings, &PrivacyPlan, &[String]),
     shared: &Shared,
     protection: &str,
 ) -> String {
     let mut text = String::new();
     // Writing to a string does not fail.
-    let _ = describe(&mut text, (schema, guide, optimiser), (settings, plan), shared, protection);
+    let _ = describe(&mut text, (schema, guide, optimiser), (settings, plan, public), shared, protection);
     text
 }
 
 fn describe(
     f: &mut String,
     (schema, guide, optimiser): (&Schema, &str, &str),
-    (settings, plan): (&Settings, &PrivacyPlan),
+    (settings, plan, public): (&Settings, &PrivacyPlan, &[String]),
     shared: &Shared,
     protection: &str,
 ) -> fmt::Result {
@@ -43,6 +43,10 @@ fn describe(
     }
     for (name, value) in &settings.bound_to {
         writeln!(f, "{}: {}", name.escape_debug(), value.escape_debug())?;
+    }
+    // No release depends on them, and the guarantee does.
+    for statement in public {
+        writeln!(f, "treated as public: {}", statement.escape_debug())?;
     }
     write!(f, "columns:")?;
     for (name, shape) in schema.columns() {

@@ -52,7 +52,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// between 1.7 (`m` = 0.1) and 3.7 (0.01) for squares of normals, and a walk with that return has the variance
 /// `rate ((5 s √T)² + v)/(2 k m)`. Here `v` is what samples add to the noise of a step's count: `(1 − q)/(4 q N₀)`
 /// where the size of a batch is random, since each of its records adds `±½`, and `m (1 − q)/(q N₀)` where it is fixed
-/// (`1/q` for `1 − q` with replacement). The rate may be above 1 with many records, so that `C` comes down from far
+/// (`1` for `1 − q` with replacement). The rate may be above 1 with many records, so that `C` comes down from far
 /// above the norms, too; a step changes `ln C` by at most 1. Beyond `0.1/m` a step would overshoot: it brings the share
 /// `rate · k m` of the way back, with `k` up to 7 at `m` = .001 in regressions, and with more than twice the way the norm
 /// would swing for ever. Down it goes by `rate · (1 − target)` a step: with few
