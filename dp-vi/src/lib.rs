@@ -93,7 +93,7 @@ pub use objective::gradients::Gradients;
 pub use objective::initial::InitialValues;
 pub use objective::weights::{GivenWeights, RecordWeights};
 pub use outcome::convergence::Convergence;
-pub use outcome::correction::noise_aware::{NoiseAware, Shares};
+pub use outcome::correction::noise_aware::{NoiseAware, Part, Shares};
 pub use outcome::fit::Fit;
 pub use outcome::posterior::Posterior;
 pub use outcome::progress::{Proceed, Progress};

@@ -399,3 +399,49 @@ fn an_interrupted_run_that_squares_scores_goes_on_bit_for_bit() {
         std::fs::remove_file(&path).unwrap();
     }
 }
+
+/// Many values with narrow priors, of whitened features: what the noise may move log odds by is a share of what the prior
+/// allows for all of them together, so that the steps arrive. By the width of one value they went .73 of the way.
+#[test]
+fn steps_arrive_with_many_narrow_priors() {
+    const VALUES: usize = 30;
+    fn narrow(ctx: &mut Ctx) -> ppl_core::Result<()> {
+        let w = ctx.sample("w", Normal::new(0.0, 0.25).iid(VALUES))?;
+        ctx.each_record(|ctx, record| {
+            ctx.observe("y", Bernoulli::from_logits(record.get("x")?.dot(w)), record.get("y")?)
+        })
+    }
+    // Signs of different patterns, and outcomes by a fixed sequence of uniform numbers.
+    let count = 6_000;
+    let mut state = 1_u64;
+    let mut uniform = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 11) as f64 / (1_u64 << 53) as f64
+    };
+    let x = Array2::from_shape_fn((count, VALUES), |_| if uniform() < 0.5 { -1.0 } else { 1.0 });
+    let truth: Vec<f64> = (0..VALUES).map(|k| [0.3, -0.2, 0.1][k % 3]).collect();
+    let y: Vec<f64> = x
+        .rows()
+        .into_iter()
+        .map(|row| {
+            let log_odds: f64 = row.iter().zip(&truth).map(|(x, w)| x * w).sum();
+            f64::from(u8::from(uniform() < 1.0 / (1.0 + (-log_odds).exp())))
+        })
+        .collect();
+    let records = Records::from_columns([("x", Column::from(x)), ("y", Column::from(y))]).unwrap();
+    let budget = Budget { epsilon: 1.0, delta: 1e-6, relation: Relation::AddRemove };
+    let fit = DpVi::new(narrow as fn(&mut Ctx) -> ppl_core::Result<()>, AutoLaplace::new())
+        .draw_scheme(DrawScheme::Single)
+        .budget(budget)
+        .whitened_features()
+        .noise_limited_steps()
+        .public_records(count as u64)
+        .subsample(FullBatch)
+        .seed(Seed::for_tests(1))
+        .fit(&Sensitive::new(records))
+        .unwrap();
+    let found = fit.uncorrected().mean("w").unwrap();
+    let square: f64 = truth.iter().map(|w| w * w).sum();
+    let way: f64 = found.iter().zip(&truth).map(|(w, truth)| w * truth).sum::<f64>() / square;
+    assert!((0.8..1.15).contains(&way), "{way}");
+}

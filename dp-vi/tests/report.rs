@@ -127,6 +127,10 @@ fn what_intervals_hold_of_the_noise_is_said() {
     let bernoulli =
         DpVi::new(outcome, AutoNormal::new()).budget(budget(Relation::AddRemove)).seed(Seed::for_tests(1));
     assert_eq!(said(bernoulli.fit(&zeros()).unwrap()), ("include the privacy noise", true));
+    let few =
+        DpVi::new(outcome, AutoNormal::new()).budget(budget(Relation::AddRemove)).seed(Seed::for_tests(1));
+    let (words, corrected) = said(few.steps(99).fit(&zeros()).unwrap());
+    assert!(corrected && words.starts_with("leave out how far so few steps"), "{words}");
     let grouped = |ctx: &mut Ctx| {
         let spread = ctx.sample("spread", HalfNormal::new(1.0))?;
         let w = ctx.sample("w", Normal::new(0.0, spread))?;

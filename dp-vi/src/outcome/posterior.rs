@@ -495,6 +495,7 @@ mod tests {
             sites: vec!["a".to_owned(), "c".to_owned()],
             mean: vec![1.0, 2.0, 3.0],
             covariance: vec![1.0, 0.5, 0.3, 0.5, 2.0, 0.1, 0.3, 0.1, 0.5],
+            parts: Vec::new(),
             shares: None,
         };
         let places = vec![Some((0..2, true)), None, Some((2..3, false))];

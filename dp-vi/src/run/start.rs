@@ -411,9 +411,10 @@ fn correction(
     }
 }
 
-/// Scale of each value where features are whitened: `4π/(3√3)`. Three quarters of it, by which the noise of all steps
-/// together may move log odds in root mean square, are `π/√3`, the standard deviation of a logistic variable: that of
-/// what the model itself leaves open of an outcome.
+/// The largest standard deviation of log odds that steps count with where features are whitened: `4π/(3√3)`. That of the
+/// prior is the root of the sum of the squares of its values' deviations, for features have unit second moments. Three
+/// quarters of it, by which the noise of all steps together may move log odds in root mean square, are `π/√3`, the standard
+/// deviation of a logistic variable: that of what the model itself leaves open of an outcome.
 const WHITENED_SCALE: f64 = 2.418_399_152_312_290_3;
 
 /// Tells steps that are limited by the noise how wide the prior is, and sets their rates for this number of
@@ -449,7 +450,7 @@ fn scale_by_noise(
     };
     let widths = (0..n).map(scale);
     let whitened = plan.whitened.then(|| {
-        let prior = (widths.map(|width| width * width).sum::<f64>() / n.max(1) as f64).sqrt();
+        let prior = widths.map(|width| width * width).sum::<f64>().sqrt();
         prior.min(WHITENED_SCALE)
     });
     let mut places = vec![(0, 1.0); n];

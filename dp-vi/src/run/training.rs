@@ -18,7 +18,8 @@ use crate::outcome::correction::unknown_curvature::{self, ReleasedCurvature};
 use crate::outcome::fit::Fit;
 use crate::outcome::posterior::Posterior;
 use crate::outcome::report::{
-    FELL_BACK, INCLUDE, NO_POSTERIOR, NOT_ARRIVED, NOT_MEASURED, PARTLY, PrivacyReport,
+    FELL_BACK, FEW_STEPS, FEWEST_MEASURED_STEPS, INCLUDE, NO_POSTERIOR, NOT_ARRIVED, NOT_MEASURED, PARTLY,
+    PrivacyReport,
 };
 use crate::outcome::simulation::Simulation;
 use crate::plan::privacy_plan::CurvaturePlan;
@@ -374,6 +375,12 @@ impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
         })
     }
 
+    /// Whether second derivatives are taken of the records at the end of the run, and again where it is resumed there:
+    /// without privacy, for a Laplace approximation. Then no checkpoint has them.
+    pub(crate) fn reads_records_at_its_end(&self) -> bool {
+        self.laplace.is_some()
+    }
+
     /// Releases the curvature at the parameters that have been found, if that was planned and has not been
     /// done.
     ///
@@ -460,7 +467,7 @@ impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
             (Some(_), Some(found)) if found.places(&shared.sites).iter().any(Option::is_none) => Some(PARTLY),
             // How well it does with values that no record touches has not been measured.
             (Some((_, true)), Some(_)) if self.estimator.ranges().iter().all(Option::is_some) => {
-                Some(INCLUDE)
+                Some(if self.done < FEWEST_MEASURED_STEPS { FEW_STEPS } else { INCLUDE })
             }
             (Some(_), Some(_)) => Some(NOT_MEASURED),
             (Some((true, _)), None) => Some(FELL_BACK),

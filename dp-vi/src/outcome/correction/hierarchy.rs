@@ -174,6 +174,7 @@ impl Hierarchy {
             sites: sites.collect(),
             mean: mean.as_slice().to_vec(),
             covariance: covariance.as_slice().to_vec(),
+            parts: Vec::new(),
             shares: None,
         })
     }
@@ -485,6 +486,7 @@ mod tests {
             sites: vec!["groups".to_owned()],
             mean: at.iter().map(|x| theirs * x / (ours + theirs)).collect(),
             covariance,
+            parts: Vec::new(),
             shares: None,
         };
         hierarchy.posterior(&[name, "groups"], found, &evidence, &[0.2], &mut prior.unwrap()).unwrap()

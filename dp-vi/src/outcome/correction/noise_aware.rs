@@ -70,6 +70,24 @@ pub struct NoiseAware {
     /// What the standard deviations are made of. `None` where the curvature was read off the run's gradients, where
     /// there are values that no record touches, whose prior is no fixed one for the others, and without privacy.
     pub shares: Option<Shares>,
+    /// What the releases leave possible, one curvature at a time: normals of equal weight, whose mixture this normal
+    /// summarises. Empty where the curvature is not integrated over, and where the values are in other coordinates than
+    /// the run's.
+    ///
+    /// The normal with the mixture's moments is for single values. What follows from many of them together, as the spread
+    /// of the effects of groups does, follows from the mixture: a curvature that is smaller than another is so in all
+    /// directions alike, and takes all values farther from where the run ended.
+    pub parts: Vec<Part>,
+}
+
+/// A normal: the posterior under one of the curvatures that the releases leave possible.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Part {
+    /// Its mean, in the order of [`NoiseAware::mean`].
+    pub mean: Vec<f64>,
+    /// Its covariance, row-major.
+    pub covariance: Vec<f64>,
 }
 
 /// What the standard deviations of a posterior are made of: what the prior leaves open, and what of it the
@@ -99,6 +117,7 @@ impl NoiseAware {
     /// Adds the square of a shift of the mean to the covariance, in its own direction: it is taken to be as unknown
     /// as it is large.
     pub(crate) fn add_shift(&mut self, shift: &[f64]) {
+        self.parts.clear();
         for (row, shifted) in self.covariance.chunks_mut(shift.len().max(1)).zip(shift) {
             row.iter_mut().zip(shift).for_each(|(covariance, other)| *covariance += shifted * other);
         }
@@ -129,7 +148,7 @@ impl NoiseAware {
         });
         let (mut mean, covariance) = (coordinates.values(&self.mean[..inside]), back(&self.covariance));
         mean.extend(&self.mean[inside..]);
-        Self { mean, covariance: covariance.as_slice().to_vec(), shares, ..self }
+        Self { mean, covariance: covariance.as_slice().to_vec(), shares, parts: Vec::new(), ..self }
     }
 
     /// Where each of the sites has its elements here, if it has.
@@ -168,6 +187,7 @@ impl NoiseAware {
             sites,
             mean: mean.as_slice().to_vec(),
             covariance: covariance.as_slice().to_vec(),
+            parts: Vec::new(),
             shares: shares.map(|(prior, without_noise)| {
                 let without_noise = inverse(&without_noise);
                 Shares {
@@ -248,6 +268,7 @@ mod tests {
         let found = NoiseAware {
             sites: vec!["a".to_owned(), "b".to_owned()],
             mean: vec![0.3, -1.5, 0.25],
+            parts: Vec::new(),
             covariance: vec![4.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 9.0],
             shares: Some(Shares {
                 prior: vec![3.0, 2.0, 1.0],

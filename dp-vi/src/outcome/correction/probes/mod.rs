@@ -420,6 +420,7 @@ impl Probes {
         Some(NoiseAware {
             mean: mean.as_slice().to_vec(),
             covariance: covariance.as_slice().to_vec(),
+            parts: Vec::new(),
             shares,
             ..found
         })

@@ -115,6 +115,7 @@ mod tests {
             without_noise: nothing.clone(),
             at_mean: nothing,
             prior: DMatrix::from_diagonal_element(n, n, 1e100),
+            parts: Vec::new(),
         }
     }
 

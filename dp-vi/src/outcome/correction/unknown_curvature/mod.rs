@@ -15,7 +15,7 @@ use self::law::CurvatureLaw;
 use self::readings::share_of_scores;
 use crate::objective::curvature::CurvatureShape;
 use crate::outcome::correction::linear_algebra::{cholesky, compose, eigen, pooled, square, symmetrised};
-use crate::outcome::correction::noise_aware::{Evidence, NoiseAware, Shares, deviations};
+use crate::outcome::correction::noise_aware::{Evidence, NoiseAware, Part, Shares, deviations};
 use crate::outcome::correction::tail::Path;
 use dp_sampler::{GaussianNoise, NoiseSource, Purpose, Seed};
 use nalgebra::{DMatrix, DVector, DVectorView};
@@ -34,6 +34,9 @@ const MOST_IN_MATRICES: usize = 128;
 
 /// Every how many steps the posterior of the values is added to the mixture.
 const THIN: u64 = 3;
+
+/// How many of these are kept.
+const PARTS: u64 = 100;
 
 /// Acceptance that the length of steps is adapted to.
 const ACCEPTANCE: f64 = 0.3;
@@ -234,12 +237,17 @@ fn summarised(
     let mean = DVectorView::from_slice(evidence.values, n) + &law.basis * mean;
     let covariance = compose(&covariance, &law.basis);
     let without_noise = compose(&found.without_noise, &law.basis);
+    let in_values = |(mean, covariance): &(DVector<f64>, DMatrix<f64>)| Part {
+        mean: (DVectorView::from_slice(evidence.values, n) + &law.basis * mean).as_slice().to_vec(),
+        covariance: compose(covariance, &law.basis).as_slice().to_vec(),
+    };
     let sound =
         mean.iter().chain(&covariance).all(|x| x.is_finite()) && cholesky(covariance.clone()).is_some();
     sound.then(|| NoiseAware {
         sites,
         mean: mean.as_slice().to_vec(),
         covariance: covariance.as_slice().to_vec(),
+        parts: found.parts.iter().map(in_values).collect(),
         shares: Some(Shares {
             prior: deviations(&compose(&found.prior, &law.basis)),
             without_noise: deviations(&without_noise),
@@ -260,6 +268,8 @@ struct Mixture {
     at_mean: DMatrix<f64>,
     /// `P₀⁻¹`
     prior: DMatrix<f64>,
+    /// Some of the mixture's parts, by mean and covariance.
+    parts: Vec<(DVector<f64>, DMatrix<f64>)>,
 }
 
 fn integrate(law: &CurvatureLaw, known: &Known) -> Option<Mixture> {
@@ -276,6 +286,8 @@ fn integrate(law: &CurvatureLaw, known: &Known) -> Option<Mixture> {
     let (mut inside, mut mean_curvature) = (DMatrix::zeros(n, n), DMatrix::zeros(n, n));
     let (mut exact, mut without_noise) = (0.0, DMatrix::zeros(n, n));
     let steps = steps(n);
+    let every = ((steps - steps / 4) / THIN / PARTS).max(1) as usize;
+    let mut parts = Vec::new();
     for step in 0..steps {
         noise.fill(step, &mut proposal);
         let keep = (1.0 - length * length).sqrt();
@@ -297,6 +309,9 @@ fn integrate(law: &CurvatureLaw, known: &Known) -> Option<Mixture> {
             length = (length * change.exp()).clamp(0.02, 1.0);
         } else if step.is_multiple_of(THIN) {
             let (mean, covariance) = known.posterior(&curvature)?;
+            if means.len().is_multiple_of(every) {
+                parts.push((mean.clone(), covariance.clone()));
+            }
             inside += covariance;
             mean_curvature += &curvature;
             means.push(mean);
@@ -312,5 +327,5 @@ fn integrate(law: &CurvatureLaw, known: &Known) -> Option<Mixture> {
     let (mean, covariance) = pooled(&means, inside.clone());
     let prior = symmetrised(&(&known.prior_root * known.prior_root.transpose()));
     let (inside, without_noise) = (inside / count, without_noise / exact);
-    Some(Mixture { mean, covariance, inside, without_noise, at_mean, prior })
+    Some(Mixture { mean, covariance, inside, without_noise, at_mean, prior, parts })
 }

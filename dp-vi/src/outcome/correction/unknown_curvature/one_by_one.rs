@@ -106,6 +106,7 @@ pub(super) fn summarised(
         sites,
         mean,
         covariance,
+        parts: Vec::new(),
         shares: Some(Shares {
             prior: precisions.iter().map(|p| p.sqrt().recip()).collect(),
             without_noise: found.iter().map(|one| one.without_noise.sqrt()).collect(),
