@@ -123,7 +123,14 @@ fn a_model_gives_rows_pages_and_scores() {
     let scores: serde_json::Value = serde_json::from_str(&told[..=told.rfind('}').unwrap()]).unwrap();
     assert!(scores["total_variation_of_columns"].as_f64().unwrap() < 0.1, "{scores}");
     assert!(scores["total_variation_of_pairs"].as_f64().unwrap() < 0.25, "{scores}");
-    assert!(scores["area_under_curve"].as_f64().unwrap() > 0.9, "{scores}");
+    let area = scores["area_under_curve"].as_f64().unwrap();
+    assert!(area > 0.9, "{scores}");
+    // A row without a target is of neither class.
+    let unknown: String = (0..400).map(|k| format!("person,{},1.7,0,female,clerk,\n", 17 + k % 60)).collect();
+    folder.write("unknown.csv", people() + &unknown);
+    let told = folder.good("check out/model.json out/twin.csv unknown.csv");
+    let scores: serde_json::Value = serde_json::from_str(&told[..=told.rfind('}').unwrap()]).unwrap();
+    assert!((scores["area_under_curve"].as_f64().unwrap() - area).abs() < 1e-12, "{scores} {area}");
 
     for (name, contents) in [("a.json", "{}"), ("b.json", "not json"), ("c.json", "")] {
         folder.write(name, contents);
@@ -263,6 +270,10 @@ fn twins_are_paid_for_from_a_ledger() {
     folder.good(&format!("{line} --ledger-epsilon 1.3 --relation replace-one --out a"));
     let privacy: serde_json::Value = serde_json::from_str(&folder.read("a/privacy.json")).unwrap();
     assert_eq!(privacy["neighbours_differ_by"], "the values of one record");
+    let page = folder.read("a/report.html");
+    assert!(!page.contains("in it at all") && page.contains("what a value of theirs is"), "{page}");
+    // e is 2.71828: rounded up.
+    assert!(page.contains("e<sup>ε</sup> = 2.72"), "{page}");
     assert!(privacy["epsilon"]["upper"].as_f64().unwrap() <= 1.0);
     let before = folder.read("l.ledger");
     assert!(folder.bad(&format!("{line} --relation add-remove --out b")).contains("replace-one"));

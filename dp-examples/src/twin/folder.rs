@@ -76,17 +76,39 @@ impl Paid {
     }
 
     fn replace(&self, folder: &Path) -> Result<()> {
-        for (name, bytes) in self.files() {
-            write_whole(&folder.join(name), bytes)?;
-        }
-        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-            let name = entry.file_name();
-            if name.to_str().is_some_and(is_made) {
-                // What cannot be removed is replaced, or the error comes from there.
-                let _ = std::fs::remove_file(entry.path());
+        let failed =
+            |error: std::io::Error| Error::input(format!("{}: cannot be written: {error}", folder.display()));
+        // Both are on the disk before anything of the former model goes: what does not fit leaves that whole.
+        let new = |name: &str| folder.join(format!(".{name}.{}", std::process::id()));
+        let written = self
+            .files()
+            .iter()
+            .try_for_each(|(name, bytes)| -> Result<()> { Ok(write_whole(&new(name), bytes)?) });
+        let placed = written.and_then(|()| {
+            // A run that is killed here leaves a model without a statement, and none beside another's.
+            remove(&folder.join("privacy.json")).map_err(failed)?;
+            for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+                if entry.file_name().to_str().is_some_and(is_made) {
+                    // What cannot be removed is replaced, or the error comes from there.
+                    let _ = std::fs::remove_file(entry.path());
+                }
             }
+            self.files()
+                .iter()
+                .try_for_each(|(name, _)| std::fs::rename(new(name), folder.join(name)).map_err(failed))
+        });
+        if placed.is_err() {
+            self.files().iter().for_each(|(name, _)| drop(std::fs::remove_file(new(name))));
         }
-        Ok(())
+        placed
+    }
+}
+
+/// Removes a file that may not be there.
+fn remove(path: &Path) -> std::io::Result<()> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
     }
 }
 
@@ -183,6 +205,18 @@ mod tests {
         let place = Path::new(told.split_once("is in ").unwrap().1.split_once(" with its").unwrap().0);
         std::fs::remove_dir_all(place).unwrap();
         assert_eq!(std::fs::read_dir(folder.0.join("out")).unwrap().count(), 0);
+    }
+
+    /// Where the statement cannot be replaced, nothing of the new model is beside the former one.
+    #[test]
+    fn a_former_statement_is_not_beside_a_new_model() {
+        let folder = TestFolder::new();
+        std::fs::write(folder.0.join("model.json"), "old").unwrap();
+        std::fs::create_dir(folder.0.join("privacy.json")).unwrap();
+        let told = paid().replace(&folder.0).unwrap_err().to_string();
+        assert!(told.contains("cannot be written"), "{told}");
+        assert_eq!(std::fs::read(folder.0.join("model.json")).unwrap(), b"old");
+        assert_eq!(std::fs::read_dir(&folder.0).unwrap().count(), 2);
     }
 
     #[test]

@@ -15,6 +15,15 @@ pub(super) struct Piece {
     pub(super) mass: f64,
     /// The variance of the noise in `mass`.
     pub(super) variance: f64,
+    /// That of the guess how much of its block it has; 0 for what was counted.
+    pub(super) guess: f64,
+    /// Its block, where the column has blocks: their numbers of records are counted, too.
+    pub(super) block: Option<usize>,
+}
+
+/// That a part of a block has its share of it is a guess, which may be wrong by about half.
+pub(super) fn guess_of(mass: f64) -> f64 {
+    0.25 * mass * mass
 }
 
 /// Noisy counts of a column: of its cells and the missing values, and of its blocks where it has any.
@@ -55,11 +64,12 @@ pub(super) fn pieces(counts: &Counts<'_>, grid: &Grid<'_>, total: f64) -> Vec<Pi
                 true => estimated(&counts.cells[..cells], counts.noise, total - missing),
                 false => onto_simplex(&counts.cells[..cells], total - missing),
             };
-            let piece = |(cell, mass)| Piece { first: cell, last: cell, mass, variance };
+            let piece =
+                |(cell, mass)| Piece { first: cell, last: cell, mass, variance, guess: 0.0, block: None };
             masses.into_iter().enumerate().map(piece).collect()
         }
     };
-    found.push(Piece { first: cells, last: cells, mass: missing, variance });
+    found.push(Piece { first: cells, last: cells, mass: missing, variance, guess: 0.0, block: None });
     found
 }
 
@@ -95,14 +105,14 @@ fn with_blocks(
         let between = |from: usize, to: usize, found: &mut Vec<Piece>| {
             if from < to {
                 let (share, mass) = ((to - from) as f64 / width, rest * (to - from) as f64 / width);
-                // That a part of a block has its share of it is a guess, which may be wrong by about half.
-                let guess = if from > first || to <= last { 0.25 * mass * mass } else { 0.0 };
-                found.push(Piece { first: from, last: to - 1, mass, variance: variance * share + guess });
+                let guess = if from > first || to <= last { guess_of(mass) } else { 0.0 };
+                let variance = variance * share;
+                found.push(Piece { first: from, last: to - 1, mass, variance, guess, block: Some(number) });
             }
         };
         for (cell, mass) in heaps {
             between(at, cell, &mut found);
-            found.push(Piece { first: cell, last: cell, mass, variance });
+            found.push(Piece { first: cell, last: cell, mass, variance, guess: 0.0, block: Some(number) });
             at = cell + 1;
         }
         between(at, last + 1, &mut found);
@@ -209,7 +219,7 @@ mod tests {
         /// Levels are contiguous, increase by one, and there are not many more than wanted.
         #[test]
         fn levels_of_numbers(masses in proptest::collection::vec(0.0..50.0_f64, 1..200), most in 4..33_usize) {
-            let piece = |(cell, &mass): (usize, &f64)| Piece { first: cell, last: cell, mass, variance: 1.0 };
+            let piece = |(cell, &mass): (usize, &f64)| Piece { first: cell, last: cell, mass, variance: 1.0, guess: 0.0, block: None };
             let pieces: Vec<Piece> = masses.iter().enumerate().map(piece).collect();
             let found = of_numbers(&pieces, most, 1.0);
             prop_assert_eq!(found[0], 0);

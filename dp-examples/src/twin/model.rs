@@ -168,6 +168,11 @@ impl Column {
             number.ok_or_else(wrong)
         };
         let (low, high) = (number(low)?, number(high)?);
+        let (low, high) = match self.kind {
+            // The whole numbers and days that are asked for.
+            Kind::Whole { .. } | Kind::Dates { .. } => (low.ceil(), high.floor()),
+            _ => (low, high),
+        };
         if low > high {
             return Err(wrong());
         }
@@ -406,8 +411,9 @@ impl Model {
             if !column.pieces.iter().all(fits) {
                 return wrong("the pieces of a column");
             }
-            let all_there = |level| column.levels.contains(&level);
-            if !(0..levels).all(all_there) {
+            let mut there = vec![false; levels];
+            column.levels.iter().for_each(|&level| there[level] = true);
+            if there.contains(&false) {
                 return wrong("the levels of a column");
             }
         }

@@ -3,11 +3,14 @@
 
 use std::fmt::Write;
 
+use dp_accountant::Relation;
+
 use super::grid::Grid;
 use super::model::{Column, Model, Provenance};
 use super::sample::Rows;
 use super::schema::Kind;
 use super::scores::Scores;
+use super::singles::in_words;
 use crate::report::escaped;
 
 mod pairs;
@@ -67,8 +70,8 @@ fn write_page(page: &mut String, model: &Model, rows: &Rows) -> std::fmt::Result
         )?;
     }
     page.push_str(
-        "<h2>Columns</h2><p>Bars: the twin. Dots: the noisy counts that were released, with two standard \
-        deviations of their noise.</p><div class=\"cards\">",
+        "<h2>Columns</h2><p>Bars: the twin. Dots: what the noisy counts that were released say, with two standard \
+        deviations of the noise of a count for each part that was told apart.</p><div class=\"cards\">",
     );
     for (place, column) in model.columns().iter().enumerate().take(MOST_COLUMNS) {
         card(page, model, column, &rows.columns[place])?;
@@ -142,14 +145,19 @@ fn meaning(page: &mut String, provenance: &Provenance) -> std::fmt::Result {
     let Provenance { epsilon, delta, success, relation, .. } = provenance;
     // What ε and δ alone say is more than what the events do.
     let success = success.unwrap_or(1.0 / (1.0 + (-epsilon).exp()) + delta).min(1.0);
+    let question = match relation.as_str() == in_words(Relation::ReplaceOne) {
+        true => "what a value of theirs is",
+        false => "whether they are in it at all",
+    };
     write!(
         page,
         "<h2>What ε = {} means</h2><div class=\"box\"><p>Take any question about one person in the table, such as \
-         whether they are in it at all. Whatever somebody knows beforehand, seeing this twin, its model and this page \
-         multiplies the odds of their answer by at most e<sup>ε</sup> = {:.2}, up or down, except with a probability of \
+         {question}. Whatever somebody knows beforehand, seeing this twin, its model and this page \
+         multiplies the odds of their answer by at most e<sup>ε</sup> = {}, up or down, except with a probability of \
          {delta:e} (δ). Somebody who would have guessed one to one is right in at most {} of 100 cases.</p>",
         dp_accountant::rounded_up(*epsilon),
-        epsilon.exp(),
+        // Rounded up, as all that is promised.
+        (100.0 * epsilon.exp()).ceil() / 100.0,
         (100.0 * success).ceil(),
     )?;
     write!(page, "<p>The guarantee is for tables that differ by {}.</p>", escaped(relation))?;

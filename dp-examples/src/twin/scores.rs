@@ -1,5 +1,7 @@
 //! How like the real rows a twin is. **Not private.**
 
+use std::collections::HashMap;
+
 use serde::Serialize;
 
 use super::grid::Grid;
@@ -11,6 +13,10 @@ use crate::table::Table;
 
 /// Bins of a column of numbers, between its public bounds.
 const BINS: usize = 16;
+
+/// Most features of the logistic regression: Newton's method needs a matrix of the square of that, and the cube of it in
+/// operations, which are seconds.
+const MOST_FEATURES: usize = 2_000;
 
 /// What a twin scores against real rows: exact figures of these, which no guarantee covers.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -46,14 +52,14 @@ pub fn scores(model: &Model, twin: &Table, real: &Table) -> Result<Scores> {
     let (mut pairs, mut of_pairs, mut of_correlations) = (0.0, 0.0, 0.0);
     for first in 0..columns {
         for second in 0..first {
-            of_pairs += distance(&pair(&twin, first, second), &pair(&real, first, second));
+            of_pairs += distance(pair(&twin, first, second), pair(&real, first, second));
             let difference = correlation(&twin, first, second) - correlation(&real, first, second);
             of_correlations += difference.abs();
             pairs += 1.0;
         }
     }
     let of_columns: f64 =
-        (0..columns).map(|column| distance(&single(&twin, column), &single(&real, column))).sum();
+        (0..columns).map(|column| distance(single(&twin, column), single(&real, column))).sum();
     let mean = |sum: f64| if pairs > 0.0 { sum / pairs } else { 0.0 };
     Ok(Scores {
         total_variation_of_columns: of_columns / columns as f64,
@@ -114,30 +120,30 @@ fn binned(model: &Model, table: &Table) -> Result<Binned> {
     Ok(found)
 }
 
-fn single(table: &Binned, column: usize) -> Vec<f64> {
-    shares(table.bins[column].iter().map(|&bin| bin as usize), table.sizes[column])
+fn single(table: &Binned, column: usize) -> impl Iterator<Item = u64> {
+    table.bins[column].iter().map(|&bin| u64::from(bin))
 }
 
-fn pair(table: &Binned, first: usize, second: usize) -> Vec<f64> {
-    let size = table.sizes[second];
+fn pair(table: &Binned, first: usize, second: usize) -> impl Iterator<Item = u64> {
+    let size = table.sizes[second] as u64;
     let cells = table.bins[first].iter().zip(&table.bins[second]);
-    shares(cells.map(|(&a, &b)| a as usize * size + b as usize), table.sizes[first] * size)
+    cells.map(move |(&a, &b)| u64::from(a) * size + u64::from(b))
 }
 
-fn shares(cells: impl Iterator<Item = usize>, count: usize) -> Vec<f64> {
-    let mut sums = vec![0.0; count];
-    let mut total = 0.0;
-    for cell in cells {
-        sums[cell] += 1.0;
-        total += 1.0;
-    }
-    sums.iter_mut().for_each(|sum| *sum /= f64::max(total, 1.0));
-    sums
-}
-
-/// The total variation distance.
-fn distance(a: &[f64], b: &[f64]) -> f64 {
-    0.5 * a.iter().zip(b).map(|(a, b)| (a - b).abs()).sum::<f64>()
+/// The total variation distance of two tables' rows over cells, of which only those that occur are kept: a pair of
+/// columns may have more cells than fit into memory.
+fn distance(a: impl Iterator<Item = u64>, b: impl Iterator<Item = u64>) -> f64 {
+    let mut counts: HashMap<u64, [f64; 2]> = HashMap::new();
+    let mut totals = [0.0_f64; 2];
+    a.map(|cell| (cell, 0)).chain(b.map(|cell| (cell, 1))).for_each(|(cell, table)| {
+        counts.entry(cell).or_default()[table] += 1.0;
+        totals[table] += 1.0;
+    });
+    let [all, of_other] = totals.map(|total| total.max(1.0));
+    let mut apart: Vec<f64> = counts.into_values().map(|[a, b]| (a / all - b / of_other).abs()).collect();
+    // A sum in the order of a hash map would differ from run to run.
+    apart.sort_by(f64::total_cmp);
+    0.5 * apart.into_iter().sum::<f64>()
 }
 
 /// Pearson's correlation; 0 where a column is constant.
@@ -163,15 +169,19 @@ fn curve(model: &Model, twin: &Binned, real: &Binned) -> Option<f64> {
         Kind::Whole { low, high } => high - low == 1,
         Kind::Real { .. } | Kind::Dates { .. } => false,
     };
-    // Labels 0 and 1, for numbers the first and last bin.
-    let labels = |table: &Binned| {
-        table.bins[target].iter().map(|&bin| f64::from(u8::from(bin > 0))).collect::<Vec<_>>()
+    // Rows with a target, and labels 0 and 1, for numbers the first and last bin.
+    let labelled = |table: &Binned| -> (Vec<usize>, Vec<f64>) {
+        let rows = table.bins[target].iter().enumerate().filter(|(row, _)| !table.missing[target][*row]);
+        rows.map(|(row, &bin)| (row, f64::from(u8::from(bin > 0)))).unzip()
     };
     let features = Features::new(model, twin, target);
-    let weights = two.then(|| features.fit(twin, &labels(twin)))?;
-    let scores: Vec<f64> =
-        (0..real.bins[target].len()).map(|row| features.score(real, row, &weights)).collect();
-    area_under_curve(&scores, &labels(real))
+    if !two || features.count > MOST_FEATURES {
+        return None;
+    }
+    let weights = features.fit(twin, &labelled(twin));
+    let (rows, labels) = labelled(real);
+    let scores: Vec<f64> = rows.into_iter().map(|row| features.score(real, row, &weights)).collect();
+    area_under_curve(&scores, &labels)
 }
 
 /// Which feature each column has: indicators for each category but the first, one number and whether it is
@@ -227,13 +237,13 @@ impl Features {
     }
 
     /// Newton's method with a ridge of 1, as scikit-learn has it by default.
-    fn fit(&self, table: &Binned, labels: &[f64]) -> Vec<f64> {
+    fn fit(&self, table: &Binned, (rows, labels): &(Vec<usize>, Vec<f64>)) -> Vec<f64> {
         let mut weights = vec![0.0; self.count];
         let mut features = Vec::new();
         for _ in 0..12 {
             let mut hessian = ndarray::Array2::<f64>::eye(self.count);
             let mut gradient: Vec<f64> = weights.iter().map(|weight| -weight).collect();
-            for (row, label) in labels.iter().enumerate() {
+            for (&row, label) in rows.iter().zip(labels) {
                 self.of(table, row, &mut features);
                 let logit: f64 = features.iter().map(|&(feature, value)| weights[feature] * value).sum();
                 let probability = 1.0 / (1.0 + (-logit).exp());

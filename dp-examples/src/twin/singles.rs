@@ -90,14 +90,56 @@ pub(super) fn maps(
 pub(super) fn of_levels(pieces: &[Piece], levels: &[usize]) -> (Vec<f64>, Vec<f64>) {
     let count = levels.iter().max().map_or(0, |most| most + 1);
     let (mut shares, mut variances) = (vec![0.0; count], vec![0.0; count]);
-    let least = pieces.iter().map(|piece| piece.variance).fold(f64::MIN_POSITIVE, f64::max);
-    for (piece, &level) in pieces.iter().zip(levels) {
-        shares[level] += piece.mass;
+    // That of one count: the missing values' piece is one.
+    let least = pieces.last().map_or(f64::MIN_POSITIVE, |piece| piece.variance.max(f64::MIN_POSITIVE));
+    let of_block = |piece: &(&Piece, &usize)| piece.0.block;
+    let parts: Vec<(&Piece, &usize)> = pieces.iter().zip(levels).collect();
+    for parts in parts.chunk_by(|a, b| of_block(a).is_some() && of_block(a) == of_block(b)) {
         // What was cut off at zero is known better than its noise.
-        variances[level] += if piece.mass > 0.0 { piece.variance } else { 0.0 };
+        let known = |piece: &Piece| if piece.mass > 0.0 { piece.variance + piece.guess } else { 0.0 };
+        let whole = parts.len() > 1 && parts.iter().all(|part| part.1 == parts[0].1);
+        for (piece, level) in parts {
+            shares[**level] += piece.mass;
+            // The parts of a block add up to its own count, where one level has them all.
+            variances[**level] += if whole { 0.0 } else { known(piece) };
+        }
+        if whole && parts.iter().any(|(piece, _)| piece.mass > 0.0) {
+            variances[*parts[0].1] += least;
+        }
     }
     let sum: f64 = shares.iter().sum();
     shares.iter_mut().for_each(|share| *share = if sum > 0.0 { *share / sum } else { 1.0 / count as f64 });
     variances.iter_mut().for_each(|variance| *variance = variance.max(least));
     (shares, variances)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::twin::levels::guess_of;
+
+    /// Noise of 30 in each count. A heap is known to that, and so is a block whose parts are in one level, however little
+    /// is known of where in it its records are; parts in several levels have the error of the guess.
+    #[test]
+    fn levels_are_known_as_their_counts_are() {
+        let piece = |(first, last): (usize, usize), mass: f64, share: f64, guess: f64, block| Piece {
+            first,
+            last,
+            mass,
+            variance: 900.0 * share,
+            guess,
+            block,
+        };
+        let pieces = [
+            piece((0, 4), 170.0, 1.0 / 3.0, guess_of(170.0), Some(0)),
+            piece((5, 5), 300.0, 1.0, 0.0, Some(0)),
+            piece((6, 15), 330.0, 2.0 / 3.0, guess_of(330.0), Some(0)),
+            piece((16, 31), 500.0, 1.0, 0.0, Some(1)),
+            piece((32, 32), 0.0, 1.0, 0.0, None),
+        ];
+        let apart = of_levels(&pieces, &[0, 1, 2, 3, 0]).1;
+        assert_eq!(apart, [300.0 + 7_225.0, 900.0, 600.0 + 27_225.0, 900.0]);
+        assert_eq!(of_levels(&pieces, &[0, 0, 0, 1, 0]).1, [900.0, 900.0]);
+        assert_eq!(of_levels(&pieces, &[0, 0, 0, 0, 0]).1, [1_800.0]);
+    }
 }

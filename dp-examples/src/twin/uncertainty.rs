@@ -3,7 +3,7 @@
 use rand_core::Rng;
 
 use super::fitting::{Counted, nearest, start};
-use super::levels::{Counts, Piece, pieces};
+use super::levels::{Counts, Piece, guess_of, pieces};
 use super::model::{Column, Model};
 use super::sample::{Dice, Drawn, MOST_ROWS, grouped, tilted, within};
 use super::shrunk::shrunk;
@@ -51,8 +51,9 @@ impl Model {
             .map(|(place, (column, levels))| self.remeasured((place, column), levels, &mut dice))
             .unzip();
         let mut tables = self.tables.clone();
-        for table in &mut tables {
-            if let &[column] = table.columns.as_slice() {
+        for (number, table) in tables.iter_mut().enumerate() {
+            // The first ones are of single columns' cells. One that was measured alone once more has noise of its own.
+            if let (&[column], true) = (table.columns.as_slice(), number < self.columns.len()) {
                 table.clone_from(&singles[column]);
                 continue;
             }
@@ -126,7 +127,8 @@ impl Model {
             for part in level_of[piece.first..=piece.last].chunk_by(|a, b| a == b) {
                 let share = part.len() as f64 / width;
                 let (mass, variance) = (piece.mass * share, piece.variance * share);
-                pieces.push(Piece { first, last: first + part.len() - 1, mass, variance });
+                let guess = if share < 1.0 { guess_of(mass) } else { piece.guess };
+                pieces.push(Piece { first, last: first + part.len() - 1, mass, variance, guess, ..piece });
                 levels.push(part[0]);
                 first += part.len();
             }
@@ -320,6 +322,53 @@ mod tests {
         assert!(again.sample(50, ChaCha8Rng::seed_from_u64(2)).is_ok());
         let given = model.given("c", "x").unwrap().redraw(ChaCha8Rng::seed_from_u64(1)).unwrap_err();
         assert!(given.to_string().contains("given some values"), "{given}");
+    }
+
+    /// A column that was measured alone once more, here with much less noise, is redrawn with what both say: draws differ
+    /// by which records there are and by that noise, and not by the first release's.
+    #[test]
+    fn what_was_measured_alone_again_has_noise_of_its_own() {
+        let folder = TestFolder::new();
+        let mut model = model(&folder);
+        let place = model.columns.iter().position(|column| column.name == "a").unwrap();
+        let shares = |model: &Model| {
+            let tree = model.tree().unwrap();
+            let joint = tree.marginals(&model.conditionals).unwrap();
+            let clique = tree.host_of(&[place]).unwrap();
+            tree.sum_to(clique, &joint[clique], &[place]).unwrap()
+        };
+        let counts: Vec<f64> = shares(&model).iter().map(|share| share * model.records).collect();
+        // Pairs of columns would tell of it, too.
+        let single: Vec<bool> = model.tables.iter().map(|table| table.columns.len() == 1).collect();
+        let mut kept = single.iter();
+        model.tables.retain(|_| *kept.next().unwrap());
+        let mut kept = single.iter();
+        model.potentials.retain(|_| *kept.next().unwrap());
+        model.provenance.noise.0 = 200.0;
+        model.potentials.push(vec![0.0; counts.len()]);
+        let variances = vec![25.0];
+        model.tables.push(Counted { columns: vec![place], counts, variances, brings: false });
+        let first = shares(&model)[0];
+        let squares = (0..20).map(|k| {
+            let redrawn = model.redraw(ChaCha8Rng::seed_from_u64(k)).unwrap();
+            (shares(&redrawn)[0] - first).powi(2)
+        });
+        let square = squares.sum::<f64>() / 20.0;
+        // With the first release's noise alone, of 200 in each cell of 800 records, nothing is known of a share.
+        assert!(square < 0.01, "{square}");
+    }
+
+    /// What is asked for of whole numbers is whole numbers within the ends.
+    #[test]
+    fn whole_numbers_are_given_within_their_ends() {
+        let folder = TestFolder::new();
+        let model = model(&folder);
+        assert!(model.given("b", "2.5").is_err() && model.given("b", "2.2..2.8").is_err());
+        let given = model.given("b", "1.2..3").unwrap();
+        let rows = given.sample(300, ChaCha8Rng::seed_from_u64(1)).unwrap();
+        let text = String::from_utf8(crate::twin::to_csv(&given, &rows).unwrap()).unwrap();
+        let of = |row: &str| row.split(',').nth(1).unwrap().to_owned();
+        assert!(text.lines().skip(1).all(|row| ["2", "3"].contains(&of(row).as_str())), "{text}");
     }
 
     /// Files that are altered anywhere are refused, or have models that can be redrawn or say why not.
