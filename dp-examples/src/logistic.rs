@@ -307,10 +307,8 @@ pub fn about_intervals(fit: &Fit, prior: f64) -> String {
         format!(
             "Nothing sound follows from what was released: all weights have their prior, Normal(0, {prior})."
         )
-    } else if fit.noise_aware().is_some() {
-        format!(
-            "Intervals include the privacy noise. What the releases leave open is as wide as the prior, Normal(0, {prior})."
-        )
+    } else if let (Some(_), Some(said)) = (fit.noise_aware(), fit.privacy().intervals) {
+        format!("Intervals {said}. What the releases leave open is as wide as the prior, Normal(0, {prior}).")
     } else {
         "Intervals are those of the variational posterior: they leave out the privacy noise, if there is any."
             .to_owned()

@@ -414,12 +414,16 @@ impl Whitening {
         (&self.directions * stretched).as_slice().to_vec()
     }
 
-    /// Standard deviations of the original weights, for a covariance of whitened ones, row by row.
-    pub fn deviations(&self, covariance: &[f64]) -> Vec<f64> {
+    /// The covariance of the original weights, for that of whitened ones, row by row.
+    pub(crate) fn covariance(&self, covariance: &[f64]) -> DMatrix<f64> {
         let n = self.stretch.len();
         let inner = DMatrix::from_fn(n, n, |j, k| covariance[j * n + k] * self.stretch[j] * self.stretch[k]);
-        let whole = &self.directions * inner * self.directions.transpose();
-        whole.diagonal().iter().map(|variance| variance.max(0.0).sqrt()).collect()
+        &self.directions * inner * self.directions.transpose()
+    }
+
+    /// Standard deviations of the original weights, for a covariance of whitened ones, row by row.
+    pub fn deviations(&self, covariance: &[f64]) -> Vec<f64> {
+        self.covariance(covariance).diagonal().iter().map(|variance| variance.max(0.0).sqrt()).collect()
     }
 }
 

@@ -596,3 +596,62 @@ fn a_budget_that_is_too_small_is_named_with_the_smallest_that_works() {
         }
     }
 }
+
+/// What of a run with a known seed stands in several statements, each says that it is not private; few steps promise
+/// no intervals, whatever the form; and figures are not paid for that could not be drawn.
+#[test]
+fn statements_say_what_was_done() {
+    let folder = folder("statements");
+    let fit = ["sex['male'] ~ age", "people.csv", "--schema", "schema.toml", "--test-seed-not-private", "1"];
+    let both = ["--epsilon", "1,2", "--steps", "100", "--test-fraction", "0.2", "--private-metrics", "0.5"];
+    let text = folder.good(&[&fit[..], &both].concat());
+    let last = text.find("The 2 fits together").unwrap();
+    assert!(text[..last].trim_end().ends_with("NOT PRIVATE. With secret seeds it would be:"), "{text}");
+    let short = [
+        "--data",
+        "people.csv",
+        "--positive-if",
+        "sex==male",
+        "--features",
+        "age",
+        "--bounds",
+        "schema.toml",
+    ];
+    let forms = [&[&fit[..4], &["--clip-norm", "1"]].concat()[..], &short];
+    for form in forms {
+        let text = folder.good(
+            &[form, &["--epsilon", "1", "--delta", "1e-6", "--steps", "5", "--test-seed-not-private", "1"]]
+                .concat(),
+        );
+        assert!(!text.contains("include the privacy noise") && text.contains("so few steps"), "{text}");
+    }
+    let ledger = ["--ledger", "l.json", "--ledger-epsilon", "5", "--epsilon", "1", "--delta", "1e-8"];
+    let figures = ["--test-fraction", "0.2", "--private-metrics", "1e-7"];
+    let told = folder.bad(&[&fit[..], &ledger, &figures].concat());
+    assert!(told.contains("--private-metrics 1e-7"), "{told}");
+    assert!(!folder.path("l.json").exists());
+}
+
+/// Small outcomes are predicted as they are, with seven digits.
+#[test]
+fn small_outcomes_are_not_rounded_to_zero() {
+    let folder = folder("small");
+    let rows: String =
+        (0..500).map(|k| format!("{},{:e}\n", k % 10, 1e-8 * f64::from(k % 10 + k % 3))).collect();
+    folder.write("s.csv", format!("x,s\n{rows}"));
+    folder.write("s.toml", "x = [0, 9]\ns = [0.0, 1.2e-7]\n");
+    let fit = ["s ~ x", "s.csv", "--schema", "s.toml", "--family", "gaussian", "--epsilon", "5"];
+    folder.good(&[&fit[..], &["--test-seed-not-private", "1", "--model", "m.json"]].concat());
+    let text = folder.good(&["predict", "m.json", "s.csv"]);
+    let means: Vec<f64> =
+        text.lines().skip(1).map(|line| line.split(',').nth(1).unwrap().parse().unwrap()).collect();
+    assert!(means.len() == 500 && means[9] > 5e-8 && means[9] < 1.5e-7, "{:?}", &means[..10]);
+    // An altered model with bounds in the wrong order is refused.
+    let model = folder.read("m.json");
+    assert!(model.contains("\"high\""), "{model:.300}");
+    let mut value: serde_json::Value = serde_json::from_str(&model).unwrap();
+    value["schema"]["columns"]["x"]["kind"]["range"]["high"] = (-1.0).into();
+    folder.write("altered.json", value.to_string());
+    let told = folder.bad(&["predict", "altered.json", "s.csv"]);
+    assert!(told.contains("no finite width"), "{told}");
+}

@@ -160,3 +160,28 @@ fn expressions_print_as_they_are_read() {
         assert_eq!(formula.terms, again.terms, "{text} printed as {}", formula.terms[1]);
     }
 }
+
+/// A chain of operations is a tree as deep as it is long, and a term of many categories has all products of them: both
+/// are refused before anything is made of them.
+#[test]
+fn long_sums_and_interactions_of_many_categories_are_refused() {
+    let sum = format!("y ~ I({}a)", "a + ".repeat(20_000));
+    assert!(told(&sum).contains("at most 1000 operations"), "{}", told(&sum));
+    assert_eq!(told(&format!("y ~ I({}a)", "a + ".repeat(900))), "");
+    let mut header = "y".to_owned();
+    let (mut row, mut schema) = ("1".to_owned(), "y = [0, 10]\n".to_owned());
+    for k in 0..30 {
+        header += &format!(",c{k}");
+        row += ",u";
+        schema += &format!("c{k} = ['u', 'v']\n");
+    }
+    let table = Table::parse("c.csv", format!("{header}\n{row}\n").as_bytes()).unwrap();
+    let schema = Schema::parse("s.toml", schema.as_bytes()).unwrap();
+    let names: Vec<String> = (0..30).map(|k| format!("c{k}")).collect();
+    let columns: Vec<&str> = names.iter().map(String::as_str).chain(["y"]).collect();
+    let frame = Frame::new(&table, &schema, &columns).unwrap();
+    for factors in [11, 30] {
+        let formula: Formula = format!("y ~ {}", names[..factors].join(":")).parse().unwrap();
+        assert!(matches!(Design::new(&formula, &frame), Err(crate::Error::DesignSize { .. })), "{factors}");
+    }
+}

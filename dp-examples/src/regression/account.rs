@@ -112,6 +112,9 @@ impl Account {
                 self.delta
             ));
         }
+        if !said.is_empty() && !found.iter().all(|one| one.fit.privacy().is_private()) {
+            said.insert(0, "NOT PRIVATE. With secret seeds it would be:".to_owned());
+        }
         Ok((!said.is_empty()).then(|| said.join(" ")))
     }
 }

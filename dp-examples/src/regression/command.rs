@@ -74,6 +74,10 @@ pub fn fit(arguments: &RegressionArguments) -> Result<(), Failure> {
         clip_norm: arguments.clip_norm,
         checkpoint: arguments.checkpoint.clone().map(|path| (path, arguments.resume)),
     };
+    if let Some(epsilon) = arguments.private_metrics {
+        let budget = Budget { epsilon, delta: arguments.delta, relation: Relation::AddRemove };
+        PrivateMetrics::noise(specification.family, &budget)?;
+    }
     let mut account = Account::new(arguments)?;
     let (mut found, mut failed): (Vec<Outcomes>, Option<Failure>) = (Vec::new(), None);
     for (number, &epsilon) in arguments.epsilon.iter().enumerate() {

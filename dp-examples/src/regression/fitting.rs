@@ -9,13 +9,14 @@ use dp_sampler::{FullBatch, GaussianNoise, NoiseSource, Purpose, Seed};
 use dp_vi::guides::{AutoLaplace, AutoNormal, Guide};
 use dp_vi::{DpVi, DrawScheme, Fit, InitialValues, PrivacyReport, Sensitive};
 use indicatif::{ProgressBar, ProgressStyle};
+use nalgebra::{DMatrix, DVector};
 use ndarray::{ArrayD, Axis};
 use ppl_core::{Model, Records, Schema, Values};
 use ppl_distributions::Normal;
 
 use super::beside::Beside;
 use super::family::Family;
-use super::grouped::{flattened, regrouped};
+use super::grouped::{OF_MOMENTS, flattened, regrouped};
 use super::nuisance::Nuisance;
 use super::posterior::{self, Draws};
 use super::specification::{FIRST_CUT, GAP, Specification};
@@ -100,7 +101,8 @@ impl Fitted {
         if payer.shared {
             self.privacy.ledger_spent = Some(payer.purse.ledger().spent()?);
         }
-        if steps.is_some_and(|steps| steps < FEWEST_STEPS) {
+        let promises = self.privacy.intervals.is_some_and(|said| said.starts_with(INCLUDE));
+        if promises && steps.is_some_and(|steps| steps < FEWEST_STEPS) {
             self.privacy.intervals = Some("leave out how far so few steps have left the fit from its mode");
         }
         Ok(self)
@@ -123,19 +125,44 @@ impl Fitted {
     /// Draws of the model's values, on the scale of the public bounds.
     pub(super) fn scaled_draws(&self, specification: &Specification) -> dp_vi::Result<Values> {
         let seed = Seed::for_tests(0);
-        let Some(flat) = &self.flat else { return self.fitted_draws(specification, &seed) };
-        let mut draws = self.fitted_draws(flat, &seed)?;
-        regrouped(&mut draws, specification, flat, &seed);
+        let count = posterior::draws_of(specification);
+        let Some(flat) = &self.flat else { return self.fitted_draws(specification, count, &seed) };
+        let mut draws = self.fitted_draws(flat, OF_MOMENTS, &seed)?;
+        regrouped(&mut draws, specification, flat, &self.parts(flat), (count, &seed));
         Ok(draws)
     }
 
+    /// What the releases leave possible of a regression's coefficients, in units of their priors, one curvature at a time:
+    /// where these are all that was fitted.
+    fn parts(&self, flat: &Specification) -> Vec<(DVector<f64>, DMatrix<f64>)> {
+        let (Some(whitening), Some(found), None) = (&self.whitening, self.fit.noise_aware(), &self.nuisance)
+        else {
+            return Vec::new();
+        };
+        let most = flat.columns.len();
+        let own = found.parts.iter().filter(|part| part.mean.len() == most);
+        let in_units = |weights: Vec<f64>| {
+            let away = weights
+                .iter()
+                .zip(&flat.columns)
+                .map(|(weight, column)| weight - column.prior.0 / column.prior.1);
+            DVector::from_iterator(most, away)
+        };
+        own.map(|part| (in_units(whitening.weights(&part.mean)), whitening.covariance(&part.covariance)))
+            .collect()
+    }
+
     /// Those of the regression that was fitted.
-    fn fitted_draws(&self, specification: &Specification, seed: &Seed) -> dp_vi::Result<Values> {
-        let mut draws = self.fit.posterior().draws(posterior::draws_of(specification), seed)?;
+    fn fitted_draws(
+        &self,
+        specification: &Specification,
+        count: usize,
+        seed: &Seed,
+    ) -> dp_vi::Result<Values> {
+        let mut draws = self.fit.posterior().draws(count, seed)?;
         let Some(whitening) = &self.whitening else { return Ok(draws) };
         let Some(found) = self.fit.noise_aware() else {
             if let Some(nuisance) = &self.nuisance {
-                let count = posterior::draws_of(specification);
                 for site in nuisance.sites() {
                     draws.insert((*site).to_owned(), ArrayD::zeros(vec![count]));
                 }

@@ -8,7 +8,11 @@
 //! q(v) ∝ N(v; 0, I) exp(hᵀv − vᵀΛv/2),     Λ = C⁻¹ − I,  h = C⁻¹ m          v: coefficients in units of that prior
 //! ```
 //!
-//! with the mean `m` and the covariance `C` of its draws. What spreads the message leaves possible needs no release:
+//! with the mean `m` and the covariance `C` of the posterior. Where that is a mixture over curvatures which the releases
+//! leave possible, each part of it is such a message, and parts are weighted by their integrals under the prior with these
+//! spreads: a curvature that may be smaller is so for all groups alike, and all their effects are then larger. With one
+//! message of the mixture's moments the spread of 20 groups with effects of deviation 1, in 3,000 records at ε = .5, was
+//! .28 and its 90 % intervals held it in 1 of 8 runs; with the parts it was 1.13, and was held in all. What spreads the message leaves possible needs no release:
 //! a sampler draws each from its distribution given the others with all coefficients integrated out,
 //!
 //! ```text
@@ -33,6 +37,12 @@ const WARM_UP: usize = 20;
 
 /// The spreads that are drawn, in units of their prior's scale, and how many points of a grid there are.
 const SPREADS: (f64, f64, usize) = (0.005, 5.0, 200);
+
+/// The precision, in units of the prior's, that half of the directions of a group's coefficients have to have for the
+/// spread to be inferred from them: where it is less, what is known of a few directions is what the noise makes of a
+/// curvature that no release shows. Of 44 groups with effects of deviation 2 in 3,000 records, the half had .002 at ε of .1
+/// and less and .008 at .3, where spreads came out at a sixth to a half of the truth, and .3 at .5, where they were right.
+const LEAST: f64 = 0.1;
 
 /// Most coefficients in all. With 43 on 4,000 and 20,000 made-up records the posterior of groups was right at ε = 1;
 /// with 103 the covariance was too wide, and the spread that follows from it too small.
@@ -93,15 +103,23 @@ pub(super) fn flattened(
     Ok(Some((flat, found)))
 }
 
-/// The draws of a regression with groups, from those of its flattened one.
+/// Draws of a flattened regression of whose moments a message is made: of 48 coefficients sampling errors are below a
+/// fifteenth of a prior's variance.
+pub(super) const OF_MOMENTS: usize = 40_000;
+
+/// So many draws of a regression with groups, from more of its flattened one.
 pub(super) fn regrouped(
     draws: &mut Values,
     specification: &Specification,
     flat: &Specification,
-    seed: &Seed,
+    parts: &[(DVector<f64>, DMatrix<f64>)],
+    (count, seed): (usize, &Seed),
 ) {
     let Some(found) = draws.remove("b") else { return };
-    let (count, most) = (found.len_of(Axis(0)), flat.columns.len());
+    for values in draws.values_mut() {
+        *values = values.slice_axis(Axis(0), (..count).into()).to_owned();
+    }
+    let (rows, most) = (found.len_of(Axis(0)), flat.columns.len());
     let in_units: Vec<f64> = found
         .axis_iter(Axis(0))
         .flat_map(|row| {
@@ -112,7 +130,10 @@ pub(super) fn regrouped(
             units.collect::<Vec<f64>>()
         })
         .collect();
-    let message = Message::of(&DMatrix::from_row_slice(count, most, &in_units));
+    let of_draws = || vec![Message::of(&DMatrix::from_row_slice(rows, most, &in_units))];
+    let messages: Vec<Message> =
+        parts.iter().filter_map(|(mean, covariance)| Message::new(mean, covariance)).collect();
+    let messages = Messages(if messages.is_empty() { of_draws() } else { messages });
     let mut blocks = Vec::new();
     let mut at = specification.columns.len();
     for group in &specification.groups {
@@ -122,7 +143,7 @@ pub(super) fn regrouped(
         );
         at += group.levels.len() * among;
     }
-    let (spreads, values) = message.draws(&blocks, count, seed);
+    let (spreads, values) = messages.draws(&blocks, count, seed);
     let scaled = |draw: usize, j: usize| {
         let (mean, scale) = flat.columns[j].prior;
         mean + scale * values[(draw, j)]
@@ -148,9 +169,38 @@ pub(super) fn regrouped(
 struct Message {
     precision: DMatrix<f64>,
     linear: DVector<f64>,
+    /// Of its integral with the standard normal prior.
+    log_integral: f64,
 }
 
 impl Message {
+    /// That of a normal posterior. `None` where its covariance is not positive definite.
+    fn new(mean: &DVector<f64>, covariance: &DMatrix<f64>) -> Option<Self> {
+        let inverse = Cholesky::new(0.5 * (covariance + covariance.transpose()))?.inverse();
+        let found = inverse.symmetric_eigen();
+        // Rounding may take a little less than nothing for what was said.
+        let told = found.eigenvalues.map(|precision| (precision - 1.0).max(0.0));
+        let precision = &found.eigenvectors * DMatrix::from_diagonal(&told) * found.eigenvectors.transpose();
+        let linear = (&precision + DMatrix::identity(mean.len(), mean.len())) * mean;
+        Self::normalised(precision, linear)
+    }
+
+    /// With the integral of what it is proportional to.
+    fn normalised(precision: DMatrix<f64>, linear: DVector<f64>) -> Option<Self> {
+        let ones = DVector::from_element(linear.len(), 1.0);
+        let message = Self { precision, linear, log_integral: 0.0 };
+        let log_integral = message.log_integral(&ones)?;
+        Some(Self { log_integral, ..message })
+    }
+
+    /// `ln ∫ N(v; 0, P⁻¹) exp(hᵀv − vᵀΛv/2) dv` over that with the standard normal prior, for a diagonal `P`.
+    fn log_integral(&self, prior: &DVector<f64>) -> Option<f64> {
+        let factor = Cholesky::new(&self.precision + DMatrix::from_diagonal(prior))?;
+        let log_root: f64 = factor.l_dirty().diagonal().iter().map(|x| x.ln()).sum();
+        let log_prior = 0.5 * prior.iter().map(|x| x.ln()).sum::<f64>();
+        Some(log_prior - log_root + 0.5 * self.linear.dot(&factor.solve(&self.linear)) - self.log_integral)
+    }
+
     /// That of draws: rows of coefficients.
     fn of(draws: &DMatrix<f64>) -> Self {
         let (count, most) = draws.shape();
@@ -159,71 +209,22 @@ impl Message {
         let covariance = away.transpose() * &away / (count as f64).max(1.0);
         let found = covariance.symmetric_eigen();
         let along = found.eigenvectors.transpose() * mean;
-        // Where the covariance is not less than that of the prior, nothing was said.
-        let told: Vec<f64> =
-            found.eigenvalues.iter().map(|variance| (1.0 / variance.max(1e-300) - 1.0).max(0.0)).collect();
+        // Where the covariance is not less than that of the prior, nothing was said; nor where it is less by what the draws
+        // themselves may make of a prior (Marchenko and Pastur 1967). Sampling errors of all directions would add up to
+        // what the spread is taken to be small from.
+        let sampled = (1.0 - (most as f64 / count.max(1) as f64).sqrt()).max(0.0).powi(2);
+        let precision = |variance: &f64| match *variance < sampled {
+            true => (1.0 / variance.max(1e-300) - 1.0).max(0.0),
+            false => 0.0,
+        };
+        let told: Vec<f64> = found.eigenvalues.iter().map(precision).collect();
         let linear = DVector::from_fn(most, |k, _| {
             if told[k] > 0.0 { along[k] / found.eigenvalues[k].max(1e-300) } else { 0.0 }
         });
         let precision = DMatrix::from_diagonal(&DVector::from_vec(told));
         let directions = &found.eigenvectors;
-        Self { precision: directions * precision * directions.transpose(), linear: directions * linear }
-    }
-
-    /// Draws of the spread of each block in units of its prior's scale, and of all coefficients; those that are in no
-    /// block have a standard normal prior.
-    fn draws(&self, blocks: &[Vec<usize>], count: usize, seed: &Seed) -> (DMatrix<f64>, DMatrix<f64>) {
-        let most = self.linear.len();
-        let (low, high, points) = SPREADS;
-        let grid: Vec<f64> =
-            (0..points).map(|k| low * (high / low).powf(k as f64 / (points - 1) as f64)).collect();
-        let noise = GaussianNoise::with_purpose(seed, Purpose::Custom("groups"));
-        let standard = Normal::new(0.0, 1.0);
-        let (mut spreads, mut values) = (DMatrix::zeros(count, blocks.len()), DMatrix::zeros(count, most));
-        let mut now = vec![1.0; blocks.len()];
-        let each = count.div_ceil(SWEEPS);
-        let (mut draw, mut next) = (0, 0);
-        for sweep in 0..WARM_UP + SWEEPS {
-            let mut chances = vec![0.0; blocks.len()];
-            noise.fill(sweep as u64, &mut chances);
-            for (k, block) in blocks.iter().enumerate() {
-                let prior = self.priors(blocks, &now, Some(k));
-                let Some((eigenvalues, linear)) = self.about(block, &prior) else { continue };
-                let log = |spread: &f64| {
-                    let precision = spread.powi(-2);
-                    let one = |(value, g): (&f64, &f64)| {
-                        -0.5 * (value + precision).ln() + 0.5 * g * g / (value + precision)
-                    };
-                    let of_message: f64 = eigenvalues.iter().zip(linear.iter()).map(one).sum();
-                    // Points are as dense as 1/s.
-                    of_message + (1.0 - block.len() as f64) * spread.ln() - 0.5 * spread * spread
-                };
-                let logs: Vec<f64> = grid.iter().map(log).collect();
-                let below = cumulated(&logs);
-                let sum = below[points - 1];
-                let chance: f64 = standard.cdf(chances[k]);
-                now[k] = grid[below.partition_point(|part| *part < chance * sum).min(points - 1)];
-            }
-            if sweep < WARM_UP {
-                continue;
-            }
-            let prior = self.priors(blocks, &now, None);
-            let Some(factor) = Cholesky::new(&self.precision + DMatrix::from_diagonal(&prior)) else {
-                continue;
-            };
-            let mean = factor.solve(&self.linear);
-            for _ in 0..each.min(count - draw) {
-                let mut z = vec![0.0; most];
-                noise.fill((1_u64 << 32) + next, &mut z);
-                next += 1;
-                let mut away = DVector::from_vec(z);
-                factor.l_dirty().tr_solve_lower_triangular_mut(&mut away);
-                values.row_mut(draw).copy_from(&(&mean + away).transpose());
-                spreads.row_mut(draw).iter_mut().zip(&now).for_each(|(to, from)| *to = *from);
-                draw += 1;
-            }
-        }
-        (spreads, values)
+        let precision = directions * precision * directions.transpose();
+        Self { precision, linear: directions * linear, log_integral: 0.0 }
     }
 
     /// The precisions of the coefficients' priors for these spreads; that of a block may be left out.
@@ -254,8 +255,134 @@ impl Message {
         }
         let found = own.symmetric_eigen();
         let along = found.eigenvectors.transpose() * towards;
-        Some((found.eigenvalues.map(|value| value.max(0.0)), along))
+        let eigenvalues = found.eigenvalues.map(|value| value.max(0.0));
+        let mut sorted = eigenvalues.as_slice().to_vec();
+        sorted.sort_by(f64::total_cmp);
+        if sorted[sorted.len() / 2] < LEAST {
+            return Some((DVector::zeros(block.len()), DVector::zeros(block.len())));
+        }
+        let share = consistent(&eigenvalues, &along);
+        Some((eigenvalues * share, along))
     }
+}
+
+/// Messages of equal weight under the fit's prior, each of one of the curvatures that the releases leave possible. Their
+/// weights under other priors are in the ratio of the integrals.
+///
+/// What is left out of a message because it cannot be relied on ([`LEAST`], [`consistent`]) is left out where spreads are
+/// drawn, and not where coefficients are; with several spreads, messages are weighted with it.
+struct Messages(Vec<Message>);
+
+impl Messages {
+    /// One of them, by its weight under this prior.
+    fn drawn(&self, prior: &DVector<f64>, chance: f64) -> &Message {
+        let logs: Vec<f64> =
+            self.0.iter().map(|message| message.log_integral(prior).unwrap_or(f64::NEG_INFINITY)).collect();
+        &self.0[at(&cumulated(&logs), chance)]
+    }
+
+    /// The weights of each message with each spread of a block, added up.
+    fn with_spreads(&self, block: &[usize], prior: &DVector<f64>, grid: &[f64]) -> Vec<f64> {
+        let of = |message: &Message| -> Vec<f64> {
+            let Some(about) = message.about(block, prior) else { return vec![f64::NEG_INFINITY; grid.len()] };
+            // All integrals are 1 with the fit's prior, in which the spread is 1.
+            let one = log_of_spread(&about, 1.0);
+            grid.iter().map(|spread| log_of_spread(&about, *spread) - one).collect()
+        };
+        cumulated(&self.0.iter().flat_map(of).collect::<Vec<f64>>())
+    }
+
+    /// Draws of the spread of each block in units of its prior's scale, and of all coefficients; those that are in no
+    /// block have a standard normal prior.
+    fn draws(&self, blocks: &[Vec<usize>], count: usize, seed: &Seed) -> (DMatrix<f64>, DMatrix<f64>) {
+        let most = self.0[0].linear.len();
+        let (low, high, points) = SPREADS;
+        let grid: Vec<f64> =
+            (0..points).map(|k| low * (high / low).powf(k as f64 / (points - 1) as f64)).collect();
+        let noise = GaussianNoise::with_purpose(seed, Purpose::Custom("groups"));
+        let standard = Normal::new(0.0, 1.0);
+        let (mut spreads, mut values) = (DMatrix::zeros(count, blocks.len()), DMatrix::zeros(count, most));
+        let mut now = vec![1.0; blocks.len()];
+        let mut message = &self.0[0];
+        let each = count.div_ceil(SWEEPS);
+        let mut next = 0;
+        // Of one spread, together with the message: neither depends on what is drawn.
+        let together = match blocks {
+            [block] => Some(self.with_spreads(block, &message.priors(blocks, &now, Some(0)), &grid)),
+            _ => None,
+        };
+        for sweep in 0..WARM_UP + SWEEPS {
+            let mut chances = vec![0.0; blocks.len() + 1];
+            noise.fill(sweep as u64, &mut chances);
+            let chance = |k: usize| -> f64 { standard.cdf(chances[k]) };
+            if let Some(below) = &together {
+                let place = at(below, chance(0));
+                (message, now[0]) = (&self.0[place / points], grid[place % points]);
+            } else {
+                message = self.drawn(&message.priors(blocks, &now, None), chance(blocks.len()));
+                for (k, block) in blocks.iter().enumerate() {
+                    let prior = message.priors(blocks, &now, Some(k));
+                    let Some(about) = message.about(block, &prior) else { continue };
+                    let logs: Vec<f64> = grid.iter().map(|spread| log_of_spread(&about, *spread)).collect();
+                    now[k] = grid[at(&cumulated(&logs), chance(k))];
+                }
+            }
+            if sweep < WARM_UP {
+                continue;
+            }
+            let prior = message.priors(blocks, &now, None);
+            let Some(factor) = Cholesky::new(&message.precision + DMatrix::from_diagonal(&prior)) else {
+                continue;
+            };
+            let mean = factor.solve(&message.linear);
+            // One of each sweep after the other, so that the first draws are of many spreads.
+            let places = (0..each).map(|k| k * SWEEPS + sweep - WARM_UP);
+            for draw in places.filter(|place| *place < count) {
+                let mut z = vec![0.0; most];
+                noise.fill((1_u64 << 32) + next, &mut z);
+                next += 1;
+                let mut away = DVector::from_vec(z);
+                factor.l_dirty().tr_solve_lower_triangular_mut(&mut away);
+                values.row_mut(draw).copy_from(&(&mean + away).transpose());
+                spreads.row_mut(draw).iter_mut().zip(&now).for_each(|(to, from)| *to = *from);
+            }
+        }
+        (spreads, values)
+    }
+}
+
+/// The place of a share of all weights, which are added up.
+fn at(below: &[f64], share: f64) -> usize {
+    let last = below.len() - 1;
+    below.partition_point(|part| *part < share * below[last]).min(last)
+}
+
+/// The log density of a spread on a grid of its logarithm, up to a constant, with its half-normal prior and what a message
+/// says about the block's coefficients.
+fn log_of_spread((eigenvalues, linear): &(DVector<f64>, DVector<f64>), spread: f64) -> f64 {
+    let precision = spread.powi(-2);
+    let one = |(value, g): (&f64, &f64)| -0.5 * (value + precision).ln() + 0.5 * g * g / (value + precision);
+    let of_message: f64 = eigenvalues.iter().zip(linear.iter()).map(one).sum();
+    // Points are as dense as 1/s.
+    of_message + (1.0 - linear.len() as f64) * spread.ln() - 0.5 * spread * spread
+}
+
+/// The share of a message's precisions that its linear part is consistent with, at most 1.
+///
+/// For coefficients of any spread `Q = Σ g²/λ` is at least what `χ²` with as many degrees of freedom is: with a spread `s`
+/// each term is `1 + λs²` times that. A normal message that stands for a mixture, of curvatures that may be what they are
+/// or nothing, has precisions that are too large together: each is the mean of what all may be at once, and `Q` is far too
+/// small. The precisions that the lower 5 % of `χ²` allow for are `κλ` with `κ = Q/q`.
+fn consistent(precisions: &DVector<f64>, linear: &DVector<f64>) -> f64 {
+    let told = precisions.iter().zip(linear.iter()).filter(|(precision, _)| **precision > 1e-9);
+    let (count, sum) = told.fold((0.0, 0.0), |(n, sum), (l, g)| (n + 1.0, sum + g * g / l));
+    if count == 0.0 {
+        return 1.0;
+    }
+    // Wilson and Hilferty 1931.
+    let ninth = 2.0 / (9.0 * count);
+    let least = count * (1.0_f64 - ninth - 1.645 * ninth.sqrt()).max(0.0).powi(3);
+    if sum < least { sum / least } else { 1.0 }
 }
 
 #[cfg(test)]
@@ -278,8 +405,10 @@ mod tests {
             &[30.0, 8.0, 6.0, 0.0, 8.0, 20.0, 0.0, 0.0, 6.0, 0.0, 15.0, 0.0, 0.0, 0.0, 0.0, 0.0],
         );
         let linear = DVector::from_vec(vec![10.0, 14.0, -9.0, 0.0]);
-        let message = Message { precision, linear };
-        let (spreads, values) = message.draws(&[vec![1, 2, 3]], 4000, &Seed::for_tests(3));
+        let message = Message::normalised(precision, linear).unwrap();
+        let messages = Messages(vec![message]);
+        let message = &messages.0[0];
+        let (spreads, values) = messages.draws(&[vec![1, 2, 3]], 4000, &Seed::for_tests(3));
         let (mut total, mut of_spread, mut squares) = (0.0, 0.0, 0.0);
         let mut exact = vec![(0.0, 0.0); 4];
         for k in 1..=4000 {
@@ -322,8 +451,10 @@ mod tests {
     #[test]
     fn spreads_are_drawn_with_all_other_coefficients_integrated_out() {
         let precision = DMatrix::from_row_slice(3, 3, &[40.0, 38.0, 0.0, 38.0, 40.0, 6.0, 0.0, 6.0, 20.0]);
-        let message = Message { precision, linear: DVector::from_vec(vec![60.0, 62.0, -20.0]) };
-        let (spreads, values) = message.draws(&[vec![1], vec![2]], 40_000, &Seed::for_tests(9));
+        let linear = DVector::from_vec(vec![60.0, 62.0, -20.0]);
+        let messages = Messages(vec![Message::normalised(precision, linear).unwrap()]);
+        let message = &messages.0[0];
+        let (spreads, values) = messages.draws(&[vec![1], vec![2]], 40_000, &Seed::for_tests(9));
         let (mut total, mut of_spreads, mut of_values) = (0.0, [0.0; 2], [(0.0, 0.0); 3]);
         for (one, other) in (1..=200).flat_map(|one| (1..=200).map(move |other| (one, other))) {
             let at = [one, other].map(|k| 0.02 * f64::from(k) - 0.01);
@@ -356,6 +487,78 @@ mod tests {
         }
     }
 
+    /// Neither do few draws of many coefficients, of which 44 are of one group: half of all sampling errors say that there
+    /// is less left open than the prior does.
+    #[test]
+    fn few_draws_of_the_prior_say_nothing_of_the_spread() {
+        let (count, most) = (4000, 46);
+        let noise = GaussianNoise::with_purpose(&Seed::for_tests(1), Purpose::Custom("test"));
+        let mut z = vec![0.0; count * most];
+        noise.fill(0, &mut z);
+        let message = Message::of(&DMatrix::from_row_slice(count, most, &z));
+        let (spreads, _) = Messages(vec![message]).draws(&[(2..most).collect()], count, &Seed::for_tests(2));
+        let (mean, _) = mean_and_sd(spreads.column(0).iter().copied());
+        assert!((mean - 0.798).abs() < 0.22, "{mean}");
+        // The first draws are as good as the others.
+        let first: std::collections::HashSet<u64> =
+            spreads.column(0).iter().take(200).map(|x| x.to_bits()).collect();
+        assert!(first.len() > 80, "{}", first.len());
+    }
+
+    /// Precisions that the linear part belies count for what it allows for: of a tenth of the groups' coefficients something
+    /// would be known, and of which is not.
+    #[test]
+    fn precisions_that_the_linear_part_belies_do_not_count() {
+        let precisions = DVector::from_element(44, 0.13);
+        let small = DVector::from_element(44, 0.17);
+        // 44 · .17²/.13 = 9.78, and 5 % of χ² with 44 degrees are below 29.79.
+        assert!((consistent(&precisions, &small) - 9.781 / 29.79).abs() < 1e-3);
+        assert_eq!(consistent(&precisions, &DVector::from_element(44, 0.4)), 1.0);
+        assert_eq!(consistent(&DVector::zeros(3), &DVector::zeros(3)), 1.0);
+    }
+
+    /// Of two messages, one with effects next to nothing and one with large ones, draws are those of a sum over both and a
+    /// fine grid of the spread.
+    #[test]
+    fn messages_are_weighted_by_what_they_say_of_the_spread() {
+        let both = [0.1, 2.5].map(|mean| {
+            let means = DVector::from_vec(vec![0.2, mean, -mean, mean]);
+            let covariance = DMatrix::from_diagonal(&DVector::from_vec(vec![0.5, 0.1, 0.2, 0.05]));
+            Message::new(&means, &covariance).unwrap()
+        });
+        let (mut total, mut of_spread, mut of_value, mut of_first) = (0.0, 0.0, 0.0, 0.0);
+        for (which, message) in both.iter().enumerate() {
+            for k in 1..=2000 {
+                let spread = 0.0025 * f64::from(k);
+                let prior = DVector::from_vec(vec![1.0, spread.powi(-2), spread.powi(-2), spread.powi(-2)]);
+                let all = &message.precision + DMatrix::from_diagonal(&prior);
+                let mean = all.clone().try_inverse().unwrap() * &message.linear;
+                // Over the integral with a spread of 1, which is the same for a normal posterior there.
+                let alone = &message.precision + DMatrix::<f64>::identity(4, 4);
+                let there = alone.clone().try_inverse().unwrap() * &message.linear;
+                let log = |all: &DMatrix<f64>, mean: &DVector<f64>| {
+                    -0.5 * all.determinant().ln() + 0.5 * mean.dot(&message.linear)
+                };
+                let log = log(&all, &mean) - log(&alone, &there) - 3.0 * spread.ln() - 0.5 * spread * spread;
+                let weight = log.exp();
+                total += weight;
+                of_spread += weight * spread;
+                of_value += weight * mean[1];
+                of_first += if which == 0 { weight } else { 0.0 };
+            }
+        }
+        let one = both.iter().map(|message| message.log_integral(&DVector::from_element(4, 1.0)).unwrap());
+        assert!(one.into_iter().all(|log| log.abs() < 1e-12));
+        let (spreads, values) = Messages(both.into()).draws(&[vec![1, 2, 3]], 4000, &Seed::for_tests(4));
+        let (mean, deviation) = mean_and_sd(spreads.column(0).iter().copied());
+        assert!((mean - of_spread / total).abs() < 0.36 * deviation, "{mean} for {}", of_spread / total);
+        let (mean, deviation) = mean_and_sd(values.column(1).iter().copied());
+        assert!((mean - of_value / total).abs() < 0.36 * deviation, "{mean} for {}", of_value / total);
+        // Which message it was shows in the first effect, of deviation .3; 200 draws have a standard error of .035 at most.
+        let first = values.column(1).iter().filter(|value| **value < 1.3).count() as f64 / 4000.0;
+        assert!((first - of_first / total).abs() < 0.18, "{first} for {}", of_first / total);
+    }
+
     /// Draws of the prior say nothing, and the hierarchical prior is what is left.
     #[test]
     fn without_a_message_the_prior_is_left() {
@@ -363,7 +566,7 @@ mod tests {
         let mut z = vec![0.0; 20_000 * 3];
         noise.fill(0, &mut z);
         let message = Message::of(&DMatrix::from_row_slice(20_000, 3, &z));
-        let (spreads, values) = message.draws(&[vec![1, 2]], 4000, &Seed::for_tests(6));
+        let (spreads, values) = Messages(vec![message]).draws(&[vec![1, 2]], 4000, &Seed::for_tests(6));
         let (mean, _) = mean_and_sd(spreads.column(0).iter().copied());
         // A half-normal has the mean 0.798; 200 draws have a standard error of 0.043.
         assert!((mean - 0.798).abs() < 0.22, "{mean}");

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::posterior::{Draws, Summary};
 use super::specification::Specification;
-use crate::schema::{Schema, versioned};
+use crate::schema::{Schema, check_entry, versioned};
 use crate::table::read_file;
 use crate::{Error, Result};
 
@@ -86,6 +86,9 @@ impl ModelFile {
             && self.draws.more.iter().all(|(_, numbers)| numbers.len() == draws);
         if !sound {
             return Err("its draws are not complete".to_owned());
+        }
+        for (column, entry) in &self.schema.columns {
+            check_entry(entry).map_err(|reason| format!("column '{column}': {reason}"))?;
         }
         self.specification.outcome.check_bounds()
     }

@@ -55,6 +55,11 @@ pub fn predictions(arguments: &PredictArguments) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Seven digits, of numbers of any size.
+fn seven_digits(number: f64) -> String {
+    format!("{number:.6e}").parse::<f64>().map_or_else(|_| number.to_string(), |short| short.to_string())
+}
+
 fn csv_of(found: &[Prediction], lines: &[u64], outcome: &Outcome) -> Result<String> {
     let mut header = vec!["line".to_owned(), "mean".to_owned(), "low".to_owned(), "high".to_owned()];
     if found.first().is_some_and(|first| !first.probabilities.is_empty()) {
@@ -62,7 +67,7 @@ fn csv_of(found: &[Prediction], lines: &[u64], outcome: &Outcome) -> Result<Stri
     }
     let row = |(prediction, line): (&Prediction, &u64)| {
         let own = [prediction.mean, prediction.low, prediction.high].into_iter();
-        let numbers = own.chain(prediction.probabilities.iter().copied()).map(|x| format!("{x:.6}"));
+        let numbers = own.chain(prediction.probabilities.iter().copied()).map(seven_digits);
         std::iter::once(line.to_string()).chain(numbers).collect()
     };
     csv_text(std::iter::once(header).chain(found.iter().zip(lines).map(row)))

@@ -57,6 +57,11 @@ pub fn outcomes(
     }
     let frame = Frame::new(table, schema, &[column])?;
     let key = toml_key(column);
+    if let (Response::Level(_, level), true) = (response, family != Family::Bernoulli) {
+        return Err(wrong(format!(
+            "{column}['{level}'] is yes or no, and so of the family bernoulli, not {family}"
+        )));
+    }
     let (values, levels, low, high) = match (frame.column(column)?.clone(), family, response) {
         (Values::Categories { codes, names }, Family::Bernoulli, Response::Level(_, level)) => {
             let place = names.iter().position(|name| name == level).ok_or_else(|| {
@@ -74,6 +79,16 @@ pub fn outcomes(
                 names.len(),
                 names.last().map_or("yes", String::as_str)
             )));
+        }
+        (Values::Numbers { low, high, .. }, Family::Bernoulli, Response::Level(_, level)) => {
+            let number = level.parse().ok().filter(|number: &f64| (low..=high).contains(number));
+            let number = number.ok_or_else(|| {
+                wrong(format!("'{level}' is no number between the bounds {low} and {high} of {column}"))
+            })?;
+            // What stands in the cells: beyond the bounds a value has been moved.
+            let is = |cell: Cell<'_>| Ok(f64::from(u8::from(cell.number()? == number)));
+            let values = table.cells(column)?.map(is).collect::<Result<_>>()?;
+            (values, vec![format!("not {level}"), level.clone()], 0.0, 1.0)
         }
         (Values::Numbers { values, low, high, .. }, Family::Bernoulli, _) => {
             // What stands in the cells: an outcome of 1 or 2 would be 1 in every record within these bounds.
@@ -141,5 +156,28 @@ impl Outcome {
             (true, true) => (0.5 * (self.low + self.high), 0.5 * (self.high - self.low)),
             (true, false) => (0.0, self.low.abs().max(self.high.abs())),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::formula::Formula;
+
+    /// A level of a column of numbers is that number, and not whatever the column holds; other families have no levels.
+    #[test]
+    fn a_level_of_a_number_is_that_number() {
+        let table = Table::parse("a.csv", b"y,x\n0,1\n1,2\n0,3\n").unwrap();
+        let schema = Schema::parse("s.toml", b"y = [0, 1]\nx = [0, 9]").unwrap();
+        let of = |left: &str, family| {
+            outcomes(&format!("{left} ~ x").parse::<Formula>().unwrap().response, family, &table, &schema)
+        };
+        let (values, outcome) = of("y[0]", Family::Bernoulli).unwrap();
+        assert_eq!((values, outcome.levels), (vec![1.0, 0.0, 1.0], vec!["not 0".to_owned(), "0".to_owned()]));
+        assert_eq!(of("y[1]", Family::Bernoulli).unwrap().0, [0.0, 1.0, 0.0]);
+        assert!(
+            of("y[7]", Family::Bernoulli).unwrap_err().to_string().contains("between the bounds 0 and 1")
+        );
+        assert!(of("x[3]", Family::Poisson).unwrap_err().to_string().contains("yes or no"));
     }
 }

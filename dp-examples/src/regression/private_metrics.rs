@@ -9,6 +9,7 @@ use ppl_core::Records;
 use super::family::Family;
 use super::predict::Prediction;
 use super::specification::Specification;
+use crate::Error;
 use crate::report::number;
 
 /// Bins of the predicted log odds: so many, of this width, around 0. The first and the last have no end.
@@ -91,6 +92,9 @@ pub struct PrivateMetrics {
 
 type Failure = Box<dyn std::error::Error>;
 
+/// The largest noise multiplier, far beyond the number of records for which figures say anything.
+const LARGEST_NOISE: f64 = 1e6;
+
 /// The middle of a bin, as a probability.
 fn middle(bin: usize) -> f64 {
     let eta = WIDTH * (bin as f64 + 0.5 - 0.5 * BINS as f64);
@@ -105,6 +109,32 @@ fn bin(probability: f64) -> usize {
 }
 
 impl PrivateMetrics {
+    /// The noise multiplier of each release of these figures.
+    ///
+    /// # Errors
+    ///
+    /// A budget that is out of range, or needs more noise than can be drawn.
+    pub fn noise(family: Family, budget: &Budget) -> Result<f64, Failure> {
+        // What integer noise deviates from its law, 2⁻²⁴⁰ of δ, has room in this.
+        let most = Budget { delta: budget.delta * (1.0 - 1e-9), ..*budget };
+        let releases = if family == Family::Bernoulli { 1 } else { 3 };
+        let found = calibrate_noise_multiplier(&most, |noise_multiplier| {
+            let event = Event::new(Mechanism::Gaussian { noise_multiplier }, Sampling::None)?;
+            Ok(Composition::single(event, releases))
+        })?;
+        match found.noise_multiplier {
+            noise if noise > LARGEST_NOISE => {
+                let Budget { epsilon, delta, .. } = budget;
+                let reason = format!(
+                    "--private-metrics {epsilon:e} at --delta {delta:e} needs noise of {noise:.1e} records, and at most \
+                     {LARGEST_NOISE:e} can be drawn"
+                );
+                Err(Error::Formula { reason }.into())
+            }
+            noise => Ok(noise.max(1e-3)),
+        }
+    }
+
     /// Releases figures of predictions and outcomes of test records.
     ///
     /// # Errors
@@ -118,15 +148,7 @@ impl PrivateMetrics {
         purse: &mut dyn Purse,
         seed: Seed,
     ) -> Result<Self, Failure> {
-        // What integer noise deviates from its law, 2⁻²⁴⁰ of δ, has room in this.
-        let most = Budget { delta: budget.delta * (1.0 - 1e-9), ..*budget };
-        let releases = if specification.family == Family::Bernoulli { 1 } else { 3 };
-        let noise_multiplier = calibrate_noise_multiplier(&most, |noise_multiplier| {
-            let event = Event::new(Mechanism::Gaussian { noise_multiplier }, Sampling::None)?;
-            Ok(Composition::single(event, releases))
-        })?
-        .noise_multiplier
-        .clamp(1e-3, 1e6);
+        let noise_multiplier = Self::noise(specification.family, budget)?;
         let pairs = predictions.iter().zip(outcomes);
         let (records, noise, figures, calibration) = match specification.family {
             Family::Bernoulli => {

@@ -34,7 +34,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use toml::Value;
 
-pub(crate) use stored::versioned;
+pub(crate) use stored::{check_entry, versioned};
 
 pub use clamped::{Clamped, clamped_in_words};
 pub(crate) use clamped::{EXACT, outside_in_words};

@@ -59,14 +59,14 @@ impl Schema {
             .map_err(wrong)?;
         let schema: Self = serde_json::from_value(value).map_err(|error| wrong(error.to_string()))?;
         for (column, entry) in &schema.columns {
-            check(entry).map_err(|reason| wrong(format!("column '{column}': {reason}")))?;
+            check_entry(entry).map_err(|reason| wrong(format!("column '{column}': {reason}")))?;
         }
         Ok(Self { file: Some(name.to_owned()), ..schema })
     }
 }
 
 /// What a schema in TOML is checked for.
-fn check(entry: &Entry) -> Result<(), &'static str> {
+pub(crate) fn check_entry(entry: &Entry) -> Result<(), &'static str> {
     match &entry.kind {
         Kind::Range { low, high } | Kind::Dates { low, high, .. }
             if !(low < high && (high - low).is_finite()) =>

@@ -11,6 +11,8 @@ use crate::{Error, Result};
 
 /// Most nested parentheses, so that a hostile formula cannot exhaust the stack.
 const DEEPEST: usize = 50;
+/// Most operations of a formula's numbers, each of which may hold all before it: for the same reason.
+const MOST_OPERATIONS: usize = 1_000;
 /// Most terms of a formula.
 pub(super) const MOST_TERMS: usize = 1_000;
 
@@ -26,8 +28,8 @@ pub(super) fn parse(text: &str) -> Result<Formula> {
             blank.as_str()
         }
     };
-    let mut parser =
-        Parser { text, tokens: tokens(read)?, at: 0, depth: 0, offsets: Vec::new(), groups: Vec::new() };
+    let (offsets, groups) = (Vec::new(), Vec::new());
+    let mut parser = Parser { text, tokens: tokens(read)?, at: 0, depth: 0, operations: 0, offsets, groups };
     let response = match comparison {
         None => parser.response()?,
         Some((left, _)) => {
@@ -55,6 +57,7 @@ struct Parser<'t> {
     tokens: Vec<(Token, usize)>,
     at: usize,
     depth: usize,
+    operations: usize,
     offsets: Vec<Expression>,
     groups: Vec<Group>,
 }

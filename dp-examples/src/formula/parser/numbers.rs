@@ -1,7 +1,7 @@
 //! Expressions: numbers that are computed from the columns of a record.
 
-use super::Parser;
 use super::functions::unknown;
+use super::{MOST_OPERATIONS, Parser};
 use crate::Result;
 use crate::formula::expression::{Expression, Function, Operation};
 use crate::formula::lexer::Token;
@@ -22,6 +22,10 @@ impl Parser<'_> {
         };
         let mut left = self.binary(level + 1)?;
         while let Some((_, operation)) = signs.iter().find(|(sign, _)| self.takes(sign)) {
+            self.operations += 1;
+            if self.operations > MOST_OPERATIONS {
+                return Err(self.wrong(format!("at most {MOST_OPERATIONS} operations")));
+            }
             let right = self.binary(level + 1)?;
             left = Expression::Binary(*operation, Box::new(left), Box::new(right));
         }
