@@ -400,8 +400,8 @@ fn an_interrupted_run_that_squares_scores_goes_on_bit_for_bit() {
     }
 }
 
-/// Many values with narrow priors, of whitened features: what the noise may move log odds by is a share of what the prior
-/// allows for all of them together, so that the steps arrive. By the width of one value they went .73 of the way.
+/// Many values with narrow priors, of whitened features: what the noise may move log odds by is a share of what the
+/// prior allows for all of them together, so that the steps arrive. By the width of one value they went .73 of the way.
 #[test]
 fn steps_arrive_with_many_narrow_priors() {
     const VALUES: usize = 30;

@@ -364,8 +364,8 @@ impl TradeOff {
 /// The smallest number that is not below 1 - α.
 fn difference_from_one(alpha: f64) -> f64 {
     let nearest = 1.0 - alpha;
-    // Exact: `nearest` is at least 1/2, or is the difference itself. Where α is far smaller than the error of `nearest`, the
-    // rates that follow from it would be off by many times their own size.
+    // Exact: `nearest` is at least 1/2, or is the difference itself. Where α is far smaller than the error of
+    // `nearest`, the rates that follow from it would be off by many times their own size.
     if 1.0 - nearest > alpha { nearest.next_up() } else { nearest }
 }
 

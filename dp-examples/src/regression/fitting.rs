@@ -132,8 +132,8 @@ impl Fitted {
         Ok(draws)
     }
 
-    /// What the releases leave possible of a regression's coefficients, in units of their priors, one curvature at a time:
-    /// where these are all that was fitted.
+    /// What the releases leave possible of a regression's coefficients, in units of their priors, one curvature at a
+    /// time: where these are all that was fitted.
     fn parts(&self, flat: &Specification) -> Vec<(DVector<f64>, DMatrix<f64>)> {
         let (Some(whitening), Some(found), None) = (&self.whitening, self.fit.noise_aware(), &self.nuisance)
         else {

@@ -8,12 +8,13 @@
 //! q(v) ∝ N(v; 0, I) exp(hᵀv − vᵀΛv/2),     Λ = C⁻¹ − I,  h = C⁻¹ m          v: coefficients in units of that prior
 //! ```
 //!
-//! with the mean `m` and the covariance `C` of the posterior. Where that is a mixture over curvatures which the releases
-//! leave possible, each part of it is such a message, and parts are weighted by their integrals under the prior with these
-//! spreads: a curvature that may be smaller is so for all groups alike, and all their effects are then larger. With one
-//! message of the mixture's moments the spread of 20 groups with effects of deviation 1, in 3,000 records at ε = .5, was
-//! .28 and its 90 % intervals held it in 1 of 8 runs; with the parts it was 1.13, and was held in all. What spreads the message leaves possible needs no release:
-//! a sampler draws each from its distribution given the others with all coefficients integrated out,
+//! with the mean `m` and the covariance `C` of the posterior. Where that is a mixture over curvatures which the
+//! releases leave possible, each part of it is such a message, and parts are weighted by their integrals under the
+//! prior with these spreads: a curvature that may be smaller is so for all groups alike, and all their effects are then
+//! larger. With one message of the mixture's moments the spread of 20 groups with effects of deviation 1, in 3,000
+//! records at ε = .5, was .28 and its 90 % intervals held it in 1 of 8 runs; with the parts it was 1.13, and was held
+//! in all. What spreads the message leaves possible needs no release: a sampler draws each from its distribution given
+//! the others with all coefficients integrated out,
 //!
 //! ```text
 //! p(s | rest) ∝ s^−L exp(−s²/2) Π_i (λ_i + s⁻²)^−½ exp(½ g_i²/(λ_i + s⁻²))
@@ -40,8 +41,9 @@ const SPREADS: (f64, f64, usize) = (0.005, 5.0, 200);
 
 /// The precision, in units of the prior's, that half of the directions of a group's coefficients have to have for the
 /// spread to be inferred from them: where it is less, what is known of a few directions is what the noise makes of a
-/// curvature that no release shows. Of 44 groups with effects of deviation 2 in 3,000 records, the half had .002 at ε of .1
-/// and less and .008 at .3, where spreads came out at a sixth to a half of the truth, and .3 at .5, where they were right.
+/// curvature that no release shows. Of 44 groups with effects of deviation 2 in 3,000 records, the half had .002 at ε
+/// of .1 and less and .008 at .3, where spreads came out at a sixth to a half of the truth, and .3 at .5, where they
+/// were right.
 const LEAST: f64 = 0.1;
 
 /// Most coefficients in all. With 43 on 4,000 and 20,000 made-up records the posterior of groups was right at ε = 1;
@@ -209,9 +211,9 @@ impl Message {
         let covariance = away.transpose() * &away / (count as f64).max(1.0);
         let found = covariance.symmetric_eigen();
         let along = found.eigenvectors.transpose() * mean;
-        // Where the covariance is not less than that of the prior, nothing was said; nor where it is less by what the draws
-        // themselves may make of a prior (Marchenko and Pastur 1967). Sampling errors of all directions would add up to
-        // what the spread is taken to be small from.
+        // Where the covariance is not less than that of the prior, nothing was said; nor where it is less by what the
+        // draws themselves may make of a prior (Marchenko and Pastur 1967). Sampling errors of all directions would add
+        // up to what the spread is taken to be small from.
         let sampled = (1.0 - (most as f64 / count.max(1) as f64).sqrt()).max(0.0).powi(2);
         let precision = |variance: &f64| match *variance < sampled {
             true => (1.0 / variance.max(1e-300) - 1.0).max(0.0),
@@ -266,11 +268,11 @@ impl Message {
     }
 }
 
-/// Messages of equal weight under the fit's prior, each of one of the curvatures that the releases leave possible. Their
-/// weights under other priors are in the ratio of the integrals.
+/// Messages of equal weight under the fit's prior, each of one of the curvatures that the releases leave possible.
+/// Their weights under other priors are in the ratio of the integrals.
 ///
-/// What is left out of a message because it cannot be relied on ([`LEAST`], [`consistent`]) is left out where spreads are
-/// drawn, and not where coefficients are; with several spreads, messages are weighted with it.
+/// What is left out of a message because it cannot be relied on ([`LEAST`], [`consistent`]) is left out where spreads
+/// are drawn, and not where coefficients are; with several spreads, messages are weighted with it.
 struct Messages(Vec<Message>);
 
 impl Messages {
@@ -357,8 +359,8 @@ fn at(below: &[f64], share: f64) -> usize {
     below.partition_point(|part| *part < share * below[last]).min(last)
 }
 
-/// The log density of a spread on a grid of its logarithm, up to a constant, with its half-normal prior and what a message
-/// says about the block's coefficients.
+/// The log density of a spread on a grid of its logarithm, up to a constant, with its half-normal prior and what a
+/// message says about the block's coefficients.
 fn log_of_spread((eigenvalues, linear): &(DVector<f64>, DVector<f64>), spread: f64) -> f64 {
     let precision = spread.powi(-2);
     let one = |(value, g): (&f64, &f64)| -0.5 * (value + precision).ln() + 0.5 * g * g / (value + precision);
@@ -369,10 +371,10 @@ fn log_of_spread((eigenvalues, linear): &(DVector<f64>, DVector<f64>), spread: f
 
 /// The share of a message's precisions that its linear part is consistent with, at most 1.
 ///
-/// For coefficients of any spread `Q = Σ g²/λ` is at least what `χ²` with as many degrees of freedom is: with a spread `s`
-/// each term is `1 + λs²` times that. A normal message that stands for a mixture, of curvatures that may be what they are
-/// or nothing, has precisions that are too large together: each is the mean of what all may be at once, and `Q` is far too
-/// small. The precisions that the lower 5 % of `χ²` allow for are `κλ` with `κ = Q/q`.
+/// For coefficients of any spread `Q = Σ g²/λ` is at least what `χ²` with as many degrees of freedom is: with a spread
+/// `s` each term is `1 + λs²` times that. A normal message that stands for a mixture, of curvatures that may be what
+/// they are or nothing, has precisions that are too large together: each is the mean of what all may be at once, and
+/// `Q` is far too small. The precisions that the lower 5 % of `χ²` allow for are `κλ` with `κ = Q/q`.
 fn consistent(precisions: &DVector<f64>, linear: &DVector<f64>) -> f64 {
     let told = precisions.iter().zip(linear.iter()).filter(|(precision, _)| **precision > 1e-9);
     let (count, sum) = told.fold((0.0, 0.0), |(n, sum), (l, g)| (n + 1.0, sum + g * g / l));
@@ -487,8 +489,8 @@ mod tests {
         }
     }
 
-    /// Neither do few draws of many coefficients, of which 44 are of one group: half of all sampling errors say that there
-    /// is less left open than the prior does.
+    /// Neither do few draws of many coefficients, of which 44 are of one group: half of all sampling errors say that
+    /// there is less left open than the prior does.
     #[test]
     fn few_draws_of_the_prior_say_nothing_of_the_spread() {
         let (count, most) = (4000, 46);
@@ -505,8 +507,8 @@ mod tests {
         assert!(first.len() > 80, "{}", first.len());
     }
 
-    /// Precisions that the linear part belies count for what it allows for: of a tenth of the groups' coefficients something
-    /// would be known, and of which is not.
+    /// Precisions that the linear part belies count for what it allows for: of a tenth of the groups' coefficients
+    /// something would be known, and of which is not.
     #[test]
     fn precisions_that_the_linear_part_belies_do_not_count() {
         let precisions = DVector::from_element(44, 0.13);
@@ -517,8 +519,8 @@ mod tests {
         assert_eq!(consistent(&DVector::zeros(3), &DVector::zeros(3)), 1.0);
     }
 
-    /// Of two messages, one with effects next to nothing and one with large ones, draws are those of a sum over both and a
-    /// fine grid of the spread.
+    /// Of two messages, one with effects next to nothing and one with large ones, draws are those of a sum over both
+    /// and a fine grid of the spread.
     #[test]
     fn messages_are_weighted_by_what_they_say_of_the_spread() {
         let both = [0.1, 2.5].map(|mean| {
@@ -554,7 +556,8 @@ mod tests {
         assert!((mean - of_spread / total).abs() < 0.36 * deviation, "{mean} for {}", of_spread / total);
         let (mean, deviation) = mean_and_sd(values.column(1).iter().copied());
         assert!((mean - of_value / total).abs() < 0.36 * deviation, "{mean} for {}", of_value / total);
-        // Which message it was shows in the first effect, of deviation .3; 200 draws have a standard error of .035 at most.
+        // Which message it was shows in the first effect, of deviation .3; 200 draws have a standard error of .035 at
+        // most.
         let first = values.column(1).iter().filter(|value| **value < 1.3).count() as f64 / 4000.0;
         assert!((first - of_first / total).abs() < 0.18, "{first} for {}", of_first / total);
     }

@@ -14,8 +14,8 @@ use crate::table::Table;
 /// Bins of a column of numbers, between its public bounds.
 const BINS: usize = 16;
 
-/// Most features of the logistic regression: Newton's method needs a matrix of the square of that, and the cube of it in
-/// operations, which are seconds.
+/// Most features of the logistic regression: Newton's method needs a matrix of the square of that, and the cube of it
+/// in operations, which are seconds.
 const MOST_FEATURES: usize = 2_000;
 
 /// What a twin scores against real rows: exact figures of these, which no guarantee covers.

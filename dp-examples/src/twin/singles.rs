@@ -118,8 +118,8 @@ mod tests {
     use super::*;
     use crate::twin::levels::guess_of;
 
-    /// Noise of 30 in each count. A heap is known to that, and so is a block whose parts are in one level, however little
-    /// is known of where in it its records are; parts in several levels have the error of the guess.
+    /// Noise of 30 in each count. A heap is known to that, and so is a block whose parts are in one level, however
+    /// little is known of where in it its records are; parts in several levels have the error of the guess.
     #[test]
     fn levels_are_known_as_their_counts_are() {
         let piece = |(first, last): (usize, usize), mass: f64, share: f64, guess: f64, block| Piece {

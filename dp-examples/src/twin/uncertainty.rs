@@ -324,8 +324,8 @@ mod tests {
         assert!(given.to_string().contains("given some values"), "{given}");
     }
 
-    /// A column that was measured alone once more, here with much less noise, is redrawn with what both say: draws differ
-    /// by which records there are and by that noise, and not by the first release's.
+    /// A column that was measured alone once more, here with much less noise, is redrawn with what both say: draws
+    /// differ by which records there are and by that noise, and not by the first release's.
     #[test]
     fn what_was_measured_alone_again_has_noise_of_its_own() {
         let folder = TestFolder::new();

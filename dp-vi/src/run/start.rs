@@ -411,10 +411,10 @@ fn correction(
     }
 }
 
-/// The largest standard deviation of log odds that steps count with where features are whitened: `4π/(3√3)`. That of the
-/// prior is the root of the sum of the squares of its values' deviations, for features have unit second moments. Three
-/// quarters of it, by which the noise of all steps together may move log odds in root mean square, are `π/√3`, the standard
-/// deviation of a logistic variable: that of what the model itself leaves open of an outcome.
+/// The largest standard deviation of log odds that steps count with where features are whitened: `4π/(3√3)`. That of
+/// the prior is the root of the sum of the squares of its values' deviations, for features have unit second moments.
+/// Three quarters of it, by which the noise of all steps together may move log odds in root mean square, are `π/√3`,
+/// the standard deviation of a logistic variable: that of what the model itself leaves open of an outcome.
 const WHITENED_SCALE: f64 = 2.418_399_152_312_290_3;
 
 /// Tells steps that are limited by the noise how wide the prior is, and sets their rates for this number of

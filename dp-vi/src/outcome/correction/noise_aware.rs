@@ -74,9 +74,9 @@ pub struct NoiseAware {
     /// summarises. Empty where the curvature is not integrated over, and where the values are in other coordinates than
     /// the run's.
     ///
-    /// The normal with the mixture's moments is for single values. What follows from many of them together, as the spread
-    /// of the effects of groups does, follows from the mixture: a curvature that is smaller than another is so in all
-    /// directions alike, and takes all values farther from where the run ended.
+    /// The normal with the mixture's moments is for single values. What follows from many of them together, as the
+    /// spread of the effects of groups does, follows from the mixture: a curvature that is smaller than another is so
+    /// in all directions alike, and takes all values farther from where the run ended.
     pub parts: Vec<Part>,
 }
 

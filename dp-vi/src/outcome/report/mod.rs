@@ -108,8 +108,8 @@ pub(crate) const POINTS: &str = "have no length, as values were looked for and n
 /// What it says of corrections whose coverage has been measured, on real tables.
 pub(crate) const INCLUDE: &str = "include the privacy noise";
 
-/// Steps below which it says that, in the place of the former. On made-up records a logistic regression's slope of 2.9 was
-/// 7.7 ± .6 after 5 steps, and 3.3 ± .15 after 99.
+/// Steps below which it says that, in the place of the former. On made-up records a logistic regression's slope of 2.9
+/// was 7.7 ± .6 after 5 steps, and 3.3 ± .15 after 99.
 pub(crate) const FEWEST_MEASURED_STEPS: u64 = 100;
 pub(crate) const FEW_STEPS: &str = "leave out how far so few steps have left the run from its posterior: how often they hold the truth has been measured from 100 \
                                     steps on";

@@ -54,14 +54,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// where the size of a batch is random, since each of its records adds `±½`, and `m (1 − q)/(q N₀)` where it is fixed
 /// (`1` for `1 − q` with replacement). The rate may be above 1 with many records, so that `C` comes down from far
 /// above the norms, too; a step changes `ln C` by at most 1. Beyond `0.1/m` a step would overshoot: it brings the share
-/// `rate · k m` of the way back, with `k` up to 7 at `m` = .001 in regressions, and with more than twice the way the norm
-/// would swing for ever. Down it goes by `rate · (1 − target)` a step: with few
-/// records and a small ε by a factor of a few over the whole run, and a norm that is known to lie far from
-/// `√D` is better [named](crate::DpVi::clip_norm). *The target* lets it arrive: with 17 in the place of 30 the
-/// return from nearby takes a quarter of the run; 30 was better on generated horseshoe and zero-inflated
-/// regressions at ε of 0.3 and 1. *The second bound* is a fifth of `2 s √D`, where the bias of all steps would
-/// be as large as the noise `√D σ C √T/q` of all their gradients, if those that are clipped were half as long
-/// again and pointed in one direction: `m N T C/2`.
+/// `rate · k m` of the way back, with `k` up to 7 at `m` = .001 in regressions, and with more than twice the way the
+/// norm would swing for ever. Down it goes by `rate · (1 − target)` a step: with few records and a small ε by a factor
+/// of a few over the whole run, and a norm that is known to lie far from `√D` is better
+/// [named](crate::DpVi::clip_norm). *The target* lets it arrive: with 17 in the place of 30 the return from nearby
+/// takes a quarter of the run; 30 was better on generated horseshoe and zero-inflated regressions at ε of 0.3 and 1.
+/// *The second bound* is a fifth of `2 s √D`, where the bias of all steps would be as large as the noise `√D σ C √T/q`
+/// of all their gradients, if those that are clipped were half as long again and pointed in one direction: `m N T C/2`.
 ///
 /// # Beside plain ascent
 /// Noise that is added to gradients moves the values, values that noise has moved make gradients longer, and `C`

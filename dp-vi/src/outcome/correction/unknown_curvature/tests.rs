@@ -125,8 +125,8 @@ fn a_curvature_without_noise_is_a_known_one() {
     pairs.for_each(|(found, known)| assert!((found / known - 1.0).abs() < 1e-3, "{found} {known}"));
 }
 
-/// Weights of 3 each make the scores' covariance 3 S, and the answer's variance 3 S⁻¹: what is released of the scores is
-/// not cut to what weights of at most 1 have.
+/// Weights of 3 each make the scores' covariance 3 S, and the answer's variance 3 S⁻¹: what is released of the scores
+/// is not cut to what weights of at most 1 have.
 #[test]
 fn weights_above_one_widen_the_answer() {
     for curvature in [[3e4].as_slice(), &[3e4, 0.0, 0.0, 2e4]] {

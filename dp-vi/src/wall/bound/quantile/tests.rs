@@ -134,7 +134,8 @@ fn suited_to_all((sigma, steps): (f64, u64), records: f64, elements: usize) -> S
     Quantile::suited_to((sigma, 1.0, steps), (records, &Scheme::Full), elements)
 }
 
-/// A million records whose norms are exponential, without noise: the norm arrives at their quantile, ln 1000, and stays.
+/// A million records whose norms are exponential, without noise: the norm arrives at their quantile, ln 1000, and
+/// stays.
 #[test]
 fn a_norm_settles_with_many_records() {
     let suited = Suited { margin: 1.0, ..suited_to_all((90.6, 600), 1e6, 3) };
@@ -150,8 +151,8 @@ fn a_norm_settles_with_many_records() {
 /// The same with noise and in samples of a random size: the walk has the deviation that the rate was made for.
 #[test]
 fn the_size_of_samples_does_not_move_the_norm() {
-    // 1,000 of 100,000 records, 5,000 steps: the count's noise is 5/1000, and the sizes of samples move it by three times
-    // as much.
+    // 1,000 of 100,000 records, 5,000 steps: the count's noise is 5/1000, and the sizes of samples move it by three
+    // times as much.
     let (sigma, batch, records, steps) = (1.0, 1e3, 1e5, 5_000);
     let scheme = Poisson::rate(batch / records).unwrap().scheme(100_000).unwrap();
     let suited = Quantile::suited_to((sigma, batch / records, steps), (records, &scheme), 3);
