@@ -12,7 +12,7 @@ use crate::{Error, Result};
 /// Most nested parentheses, so that a hostile formula cannot exhaust the stack.
 const DEEPEST: usize = 50;
 /// Most operations of a formula's numbers, each of which may hold all before it: for the same reason.
-const MOST_OPERATIONS: usize = 1_000;
+const MOST_OPERATIONS: usize = 200;
 /// Most terms of a formula.
 pub(super) const MOST_TERMS: usize = 1_000;
 
