@@ -71,8 +71,8 @@ impl<M: Model, G: Guide, S: Subsampling> DpVi<M, G, S> {
     /// Runs inference, paid from a ledger that holds just the budget.
     ///
     /// # Errors
-    /// As [`DpVi::start`]; [`Error::CheckpointExists`] if there is a file already where the checkpoint is to
-    /// be.
+    /// As [`DpVi::start`]; [`Error::CheckpointExists`](crate::Error::CheckpointExists) if there is a file already where
+    /// the checkpoint is to be.
     pub fn fit(self, records: &Sensitive<Records>) -> Result<Fit> {
         self.erased().run(records, None, From::Start)
     }
@@ -140,10 +140,10 @@ impl<M: Model, G: Guide, S: Subsampling> DpVi<M, G, S> {
     /// for bit. What was paid for is not paid for again.
     ///
     /// # Errors
-    /// As [`DpVi::fit`]; [`Error::Checkpoint`] if the file cannot be read or is damaged;
-    /// [`Error::CheckpointOfAnother`] if it is of another run or other records; [`Error::CheckpointPaidFrom`]
-    /// if it was begun with [`DpVi::fit_from`], so that the rest has to be paid from the same ledger with
-    /// [`DpVi::resume_from`]. Nothing is debited then.
+    /// As [`DpVi::fit`]; [`Error::Checkpoint`](crate::Error::Checkpoint) if the file cannot be read or is damaged;
+    /// [`Error::CheckpointOfAnother`](crate::Error::CheckpointOfAnother) if it is of another run or other records;
+    /// [`Error::CheckpointPaidFrom`](crate::Error::CheckpointPaidFrom) if it was begun with [`DpVi::fit_from`], so that
+    /// the rest has to be paid from the same ledger with [`DpVi::resume_from`]. Nothing is debited then.
     pub fn resume(self, records: &Sensitive<Records>) -> Result<Fit> {
         self.erased().run(records, None, From::Checkpoint)
     }
@@ -152,9 +152,9 @@ impl<M: Model, G: Guide, S: Subsampling> DpVi<M, G, S> {
     /// run was paid from before.
     ///
     /// # Errors
-    /// As [`DpVi::resume`]; [`Error::CheckpointPaidFrom`] if this is another ledger, if it lacks debits that
-    /// had been made from it, or if the run was paid from a ledger of its own; [`Error::ForeignLedger`] if it
-    /// does not know of what the run has paid for.
+    /// As [`DpVi::resume`]; [`Error::CheckpointPaidFrom`](crate::Error::CheckpointPaidFrom) if this is another ledger,
+    /// if it lacks debits that had been made from it, or if the run was paid from a ledger of its own;
+    /// [`Error::ForeignLedger`](crate::Error::ForeignLedger) if it does not know of what the run has paid for.
     pub fn resume_from(self, records: &Sensitive<Records>, purse: &mut impl Purse) -> Result<Fit> {
         self.erased().run(records, Some(purse), From::Checkpoint)
     }
