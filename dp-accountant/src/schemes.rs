@@ -73,7 +73,8 @@ pub(crate) fn run(relation: Relation, composition: &Composition) -> Result<Run> 
         // Lists of all lines are held at once: none is made beyond what an answer may hold.
         atoms += upper.atoms();
         if atoms > MOST_ATOMS_IN_ALL {
-            let instead = "there are too many different events with long lists of outcomes: use fewer, or smaller sigmas";
+            let instead =
+                "too many different events with long lists of outcomes: use fewer, or smaller sigmas";
             return Err(Error::UnsupportedEvent { relation, event, instead });
         }
         if dominating.len() > lattice::MOST_PARTS {

@@ -4,7 +4,8 @@
 
 Outcomes are Bernoulli with log odds `x + u_g`: x uniform on [-1, 1], as many groups as are named, of about equal size,
 and effects N(0, s^2) with s of 0.3, 1 and 2. The regression is `y ~ x + (1 | g)` with its default priors, of which that
-of s is half-normal of scale 2. A row has the spreads held and their mean, the slopes (of 1) held and their mean. Needs numpy.
+of s is half-normal of scale 2. A row has the spreads held and their mean, the slopes (of 1) held and their mean. Needs
+numpy.
 """
 import argparse, pathlib, re, subprocess, tempfile
 

@@ -235,12 +235,11 @@ pub fn matrix(terms: &[Term], frame: &Frame) -> Result<Matrix> {
     let (numbers, factors) = coding::numbered(terms);
     // Sizes come first, for the columns of large ones would not fit into memory.
     let widths = factors.iter().map(|factor| width(factor, frame)).collect::<Result<Vec<_>>>()?;
-    // A term of so many factors that span the constant has more columns than there may be, which are not written down
-    // to be counted.
-    let most_spanning =
-        numbers.iter().map(|term| term.iter().filter(|factor| widths[**factor].1).count()).max();
-    if let Some(many @ 11..) = most_spanning {
-        check_size(frame.len(), 1_usize.checked_shl(many as u32).unwrap_or(usize::MAX))?;
+    // A term of k factors that span the constant has 2ᵏ products, with a column at least each: too many are not written
+    // down to be counted.
+    for term in &numbers {
+        let spanning = term.iter().filter(|factor| widths[**factor].1).count();
+        check_size(frame.len(), 1_usize.checked_shl(spanning as u32).unwrap_or(usize::MAX))?;
     }
     let products = coding::products(&numbers, &|factor| widths[factor].1);
     let columns_of = |product: &Product| {

@@ -127,8 +127,9 @@ impl Fitted {
         let seed = Seed::for_tests(0);
         let count = posterior::draws_of(specification);
         let Some(flat) = &self.flat else { return self.fitted_draws(specification, count, &seed) };
-        let mut draws = self.fitted_draws(flat, OF_MOMENTS, &seed)?;
-        regrouped(&mut draws, specification, flat, &self.parts(flat), (count, &seed));
+        let parts = self.parts(flat);
+        let mut draws = self.fitted_draws(flat, if parts.is_empty() { OF_MOMENTS } else { count }, &seed)?;
+        regrouped(&mut draws, specification, flat, &parts, (count, &seed));
         Ok(draws)
     }
 

@@ -121,20 +121,15 @@ pub(super) fn regrouped(
     for values in draws.values_mut() {
         *values = values.slice_axis(Axis(0), (..count).into()).to_owned();
     }
-    let (rows, most) = (found.len_of(Axis(0)), flat.columns.len());
-    let in_units: Vec<f64> = found
-        .axis_iter(Axis(0))
-        .flat_map(|row| {
-            let units = row
-                .iter()
-                .zip(&flat.columns)
-                .map(|(value, column)| (value - column.prior.0) / column.prior.1);
-            units.collect::<Vec<f64>>()
-        })
-        .collect();
-    let of_draws = || vec![Message::of(&DMatrix::from_row_slice(rows, most, &in_units))];
     let messages: Vec<Message> =
         parts.iter().filter_map(|(mean, covariance)| Message::new(mean, covariance)).collect();
+    let of_draws = || {
+        let in_units = DMatrix::from_fn(found.len_of(Axis(0)), flat.columns.len(), |draw, j| {
+            let (mean, scale) = flat.columns[j].prior;
+            (found[[draw, j]] - mean) / scale
+        });
+        vec![Message::of(&in_units)]
+    };
     let messages = Messages(if messages.is_empty() { of_draws() } else { messages });
     let mut blocks = Vec::new();
     let mut at = specification.columns.len();
