@@ -133,6 +133,24 @@ fn noise_limited_steps_lead_to_intervals_that_hold_the_truth() {
     assert!(covered.iter().all(|share| *share > 0.76), "{covered:?}");
 }
 
+/// Slopes of a logistic regression with log-odds of standard deviation 3.5, whose curvature is more than twice as large
+/// along the way as at its end. In 12 sets of 10,000 records they are on average within .035 of the truth, relative to
+/// it: five standard errors of .007. With gradients from the time before an early release of the curvature turned the
+/// steps they were 1.16 times as large.
+#[test]
+fn slopes_are_right_where_the_curvature_changes_on_the_way() {
+    let truth = [2.4, -1.8];
+    for steps in [100, 300] {
+        let relative = |set: usize| {
+            let fit = noise_limited(set).steps(steps).fit(&in_a_square(set, 10_000, truth)).unwrap();
+            let mean = fit.posterior().mean("w").unwrap();
+            (mean[[0]] * truth[0] + mean[[1]] * truth[1]) / 9.0
+        };
+        let mean = (0..12).map(relative).sum::<f64>() / 12.0;
+        assert!((mean - 1.0).abs() < 0.035, "{steps} steps: {mean}");
+    }
+}
+
 #[test]
 fn an_interrupted_run_of_noise_limited_steps_goes_on_bit_for_bit() {
     let (records, folder) = (people(3), Folder::new());

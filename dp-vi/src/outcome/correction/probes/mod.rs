@@ -393,7 +393,7 @@ impl Probes {
             deviation: (-0.5 * log_mean).exp(),
             scores: None,
             path: None,
-            straight: false,
+            from_start: None,
         };
         let errors = DMatrix::from_fn(n, n, |j, k| variances[(j, k)] * (units[j] * units[k]).powi(2));
         let found = unknown_curvature::posterior_in_units(sites, &inside, &units, &errors, &released)?;

@@ -136,7 +136,6 @@ impl Problem {
             values: centre.as_slice().to_vec(),
             gradients: mean.as_slice().to_vec(),
             noise_variance: evidence.noise_variance,
-            straight: false,
             probed: false,
             snapshots: None,
         };

@@ -1,10 +1,10 @@
 //! What a release leaves possible of the curvature.
 
 use super::ReleasedCurvature;
-use super::readings::{log_uniform_mean, positive_mean, without_noise};
+use super::readings::{Reading, log_uniform_mean, positive_mean, without_noise};
 use crate::objective::curvature::CurvatureShape;
 use crate::outcome::correction::linear_algebra::{compose, eigen, square, symmetrised};
-use nalgebra::{DMatrix, DVector, DVectorView};
+use nalgebra::{DMatrix, DVector, DVectorView, Dyn, SymmetricEigen};
 
 /// How much of a direction's curvature may come through the other directions, on average: the off-diagonal
 /// elements of `S`, in its own eigenbasis, have the prior variance `THROUGH/D · ξ_j ξ_k`.
@@ -32,6 +32,11 @@ pub(super) const SPREAD: f64 = 2.0;
 /// truth .84 and .89 of the time with it where the noise reaches across the prior, and .74 without. Taken
 /// everywhere, it cost predictions of a horseshoe regression a third of their gain.
 const UNLEARNED: f64 = 150.0;
+
+/// Standard deviations by which what the release and the path say of the curvature along the path may differ. If it is
+/// more the curvature has changed by more than the path's error allows for, as where steps went too far and came back,
+/// and the path is left out. Of runs where both are right one in 16,000 loses it.
+const DIFFERS: f64 = 4.0;
 
 /// Standard deviations of an element's noise that the curvature of a direction must have to be taken by
 /// itself. Where it is less, the direction's own estimate says less than the mean over all such directions.
@@ -61,12 +66,18 @@ impl Observed {
     pub(super) fn new(released: &ReleasedCurvature<'_>, n: usize) -> Option<Self> {
         let s = released.deviation;
         let matrix = symmetrised(&square(released.matrix, n));
-        let Some(path) = released.path.filter(|_| released.shape == CurvatureShape::Full) else {
+        let full = released.path.filter(|_| released.shape == CurvatureShape::Full);
+        let Some((path, delta, gamma)) = full.and_then(|path| {
+            let delta = DVectorView::from_slice(&path.values, n);
+            let gamma = DVectorView::from_slice(&path.gradients, n);
+            let squared = delta.norm_squared();
+            let apart = (delta.dot(&(&matrix * delta)) + delta.dot(&gamma)) / squared;
+            let agrees = apart * apart <= DIFFERS * DIFFERS * (s * s + path.variance / squared);
+            agrees.then_some((path, delta, gamma))
+        }) else {
             let variances = DMatrix::from_fn(n, n, |j, k| if j == k { s * s } else { 0.5 * s * s });
             return Some(Self { matrix, vectors: DMatrix::identity(n, n), variances });
         };
-        let delta = DVectorView::from_slice(&path.values, n);
-        let gamma = DVectorView::from_slice(&path.gradients, n);
         let found = eigen(symmetrised(&(delta * delta.transpose() / path.variance)))?;
         let crossed = gamma * delta.transpose() / path.variance;
         let vectors = found.eigenvectors;
@@ -81,6 +92,48 @@ impl Observed {
         Some(Self { matrix: compose(&symmetrised(&both), &vectors), vectors, variances })
     }
 
+    /// The variance of the error of `xᵀ S y`.
+    pub(super) fn error(&self, x: &DVector<f64>, y: &DVector<f64>) -> f64 {
+        let n = x.len();
+        let [x, y] = [x, y].map(|x| self.vectors.transpose() * x);
+        let axes = DMatrix::from_fn(n, 2, |j, k| if k == 0 { x[j] } else { y[j] });
+        variance_along(&self.variances, &axes, (0, 1))
+    }
+
+    /// This direction, where what was read of the curvature between it and the others is noise alone.
+    fn alone(&self, direction: &DVector<f64>) -> Option<DVector<f64>> {
+        let along = &self.matrix * direction;
+        let across = &along - direction.dot(&along) * direction;
+        let others = complement(direction)?;
+        let noise: f64 = others.column_iter().map(|other| self.error(direction, &other.into_owned())).sum();
+        let above = ACROSS * (2.0 / others.ncols() as f64).sqrt();
+        (across.norm_squared() < noise * (1.0 + above)).then(|| direction.clone())
+    }
+
+    /// The eigenvalues and eigenvectors of a centre and the curvature along this direction, which the centre leaves out,
+    /// with the law of that curvature and the eigenvector that it is along.
+    fn with_own(
+        &self,
+        centre: DMatrix<f64>,
+        direction: &DVector<f64>,
+        push: f64,
+        negligible: f64,
+    ) -> Option<(SymmetricEigen<f64, Dyn>, Option<(usize, Reading)>)> {
+        let mut others = eigen(centre.clone())?.eigenvalues.as_slice().to_vec();
+        // The least is that of the direction itself.
+        others.sort_by(f64::total_cmp);
+        let logs = others[1..].iter().map(|value| value.max(negligible).ln());
+        let mean = (logs.sum::<f64>() / (others.len() - 1) as f64).exp();
+        // So far from the others that it is an axis.
+        let apart = 2.0 * others[others.len() - 1] + mean;
+        let mut found = eigen(symmetrised(&(centre + apart * direction * direction.transpose())))?;
+        let axis = found.eigenvalues.imax();
+        let read = direction.dot(&(&self.matrix * direction)) + push;
+        let law = Reading::new(read, self.error(direction, direction).sqrt(), (mean, SPREAD));
+        found.eigenvalues[axis] = law.mean;
+        Some((found, Some((axis, law))))
+    }
+
     /// Variances of the errors of `Bᵀ S B`, on and below the diagonal.
     pub(super) fn variances_in(&self, basis: &DMatrix<f64>) -> DMatrix<f64> {
         let n = basis.nrows();
@@ -88,6 +141,15 @@ impl Observed {
         let variance = |k, j| if j > k { 0.0 } else { variance_along(&self.variances, &turned, (k, j)) };
         DMatrix::from_fn(n, n, variance)
     }
+}
+
+/// An orthonormal basis of what is orthogonal to a unit vector.
+fn complement(direction: &DVector<f64>) -> Option<DMatrix<f64>> {
+    let n = direction.len();
+    let projection = DMatrix::identity(n, n) - direction * direction.transpose();
+    let found = eigen(symmetrised(&projection))?;
+    let own = found.eigenvalues.imin();
+    Some(found.eigenvectors.remove_column(own))
 }
 
 /// The variance of the error of an element of `Bᵀ S B`, where those of `S` are independent: `Σ_a x_a y_a S_aa
@@ -124,6 +186,13 @@ pub(crate) fn variance_along(variances: &DMatrix<f64>, axes: &DMatrix<f64>, (j, 
 ///    taken.
 /// 3. *Elements of the diagonal.* In coordinates, where columns that are rarely anything but zero are alone,
 ///    each element has an exponential prior of mean `b` and is read off the projected release.
+/// 4. *Along the values.* Where a likelihood saturates, the curvature is smallest along the values themselves: records
+///    with large log-odds say little of how large they are. That direction is known apart from the release, so what was
+///    read along it is neither pushed nor chosen, while a mean over other directions would contradict it. It is taken out
+///    before the others are looked at if it is an axis of the release but for the noise, and otherwise as far as it lies
+///    in no direction that stands out. The prior is log-normal, with the others' geometric mean for its mean and the
+///    spread of all hidden curvatures, and the law that follows is used as it is (see [`Reading`]): a log-normal law
+///    of the same moments would leave out small curvatures, which values far away follow from.
 ///
 /// Raising eigenvalues to what the noise may reach instead would take the noise for information: a direction
 /// of which the data say nothing would have the curvature `s √D`.
@@ -140,33 +209,76 @@ pub(super) struct CurvatureLaw {
     below: DMatrix<f64>,
     /// Mean and standard deviation of `ln L_kk²`.
     diagonal: Vec<(f64, f64)>,
+    /// Where the curvature along the values has a law of its own.
+    own: Option<Own>,
 }
 
+/// The curvature along the values themselves.
+struct Own {
+    /// Which column of the basis they are along.
+    axis: usize,
+    /// The share of it that does not come through the directions before it, on average.
+    share: f64,
+    law: Reading,
+}
+
+/// The least share of the values' length that is left of them beside the directions that stand out, for a reading of the
+/// curvature along what is left.
+const LEAST_LEFT: f64 = 0.1;
+
+/// Standard deviations of its mean, `n − 1` variances, by which the sum of squares of what was read of the curvature
+/// between the values' direction and the others may be too large to be taken for noise.
+const ACROSS: f64 = 2.0;
+
 impl CurvatureLaw {
-    /// `negligible` is a curvature from which nothing can be learned. `None` if the release is not finite.
-    pub(super) fn new(released: &ReleasedCurvature<'_>, n: usize, negligible: f64) -> Option<Self> {
+    /// `negligible` is a curvature from which nothing can be learned; the curvature is that at `values`. `None` if the
+    /// release is not finite.
+    pub(super) fn new(
+        released: &ReleasedCurvature<'_>,
+        n: usize,
+        negligible: f64,
+        values: &[f64],
+    ) -> Option<Self> {
         let s = released.deviation;
         let observed = Observed::new(released, n)?;
-        let found = eigen(observed.matrix.clone())?;
+        let values = Some(DVectorView::from_slice(values, n)).filter(|values| {
+            released.shape == CurvatureShape::Full && n > 1 && s > 0.0 && values.norm() > 0.0
+        });
+        let alone = values.and_then(|values| observed.alone(&values.normalize()));
+        let inside = match &alone {
+            Some(direction) => complement(direction)?,
+            None => DMatrix::identity(n, n),
+        };
+        let mut projection = &inside * inside.transpose();
+        let found = eigen(symmetrised(&(inside.transpose() * &observed.matrix * &inside)))?;
         let mut standing_out = DMatrix::zeros(n, n);
-        let mut projection = DMatrix::identity(n, n);
         // By how much the noise pushed the eigenvalues of the others away from those that stand out.
-        let (mut rest, mut pushed) = (n, 0.0);
+        let (mut rest, mut pushed) = (inside.ncols(), 0.0);
         if released.shape == CurvatureShape::Full {
             let without_noise = without_noise(found.eigenvalues.as_slice(), s);
             let all = found.eigenvalues.iter().zip(&without_noise).zip(found.eigenvectors.column_iter());
             for ((value, curvature), vector) in all {
                 if *curvature > STANDING_OUT * s {
-                    standing_out += *curvature * vector * vector.transpose();
-                    projection -= vector * vector.transpose();
+                    let vector = &inside * vector;
+                    standing_out += *curvature * &vector * vector.transpose();
+                    projection -= &vector * vector.transpose();
                     rest -= 1;
                 } else {
                     pushed += curvature - value;
                 }
             }
         }
-        let projected =
-            &projection * &observed.matrix * &projection + (pushed / rest.max(1) as f64) * &projection;
+        let push = pushed / rest.max(1) as f64;
+        let left = |values: DVectorView<'_, f64>| {
+            let direction = &projection * values;
+            (direction.norm() > LEAST_LEFT * values.norm()).then(|| (direction.normalize(), push))
+        };
+        let own = alone.map(|direction| (direction, 0.0)).or_else(|| values.and_then(left));
+        if let Some((direction, _)) = own.as_ref().filter(|_| inside.ncols() == n) {
+            projection -= direction * direction.transpose();
+            rest -= 1;
+        }
+        let projected = &projection * &observed.matrix * &projection + push * &projection;
         // A coordinate that is all but within the directions that stand out has nothing left to be divided
         // by.
         let left: Vec<f64> = projection.diagonal().iter().map(|h| h.max(0.02)).collect();
@@ -180,7 +292,10 @@ impl CurvatureLaw {
         };
         let others = DMatrix::from_diagonal(&DVector::from_fn(n, |j, _| single(j)));
         let centre = standing_out + symmetrised(&(&projection * others * &projection));
-        let found = eigen(symmetrised(&centre))?;
+        let (found, reading) = match &own {
+            Some((direction, push)) => observed.with_own(centre, direction, *push, negligible)?,
+            None => (eigen(symmetrised(&centre))?, None),
+        };
         let mut order: Vec<usize> = (0..n).collect();
         order.sort_by(|&a, &b| found.eigenvalues[b].total_cmp(&found.eigenvalues[a]));
         let basis = DMatrix::from_fn(n, n, |j, k| found.eigenvectors[(j, order[k])]);
@@ -203,7 +318,12 @@ impl CurvatureLaw {
             (own.ln() - 0.5 * spread, spread.sqrt())
         });
         let diagonal = diagonal.collect();
-        Some(Self { basis, centre, below, diagonal })
+        let own = reading.map(|(axis, law)| {
+            let k = order.iter().position(|&k| k == axis).unwrap_or(0);
+            let through: f64 = (0..k).map(|j| below[(k, j)].powi(2)).sum();
+            Own { axis: k, share: 1.0 - through / centre[k], law }
+        });
+        Some(Self { basis, centre, below, diagonal, own })
     }
 
     /// The law where every element was read by itself, with errors of these variances.
@@ -258,7 +378,7 @@ impl CurvatureLaw {
             (own.ln() - 0.5 * spread, spread.sqrt())
         });
         let diagonal = diagonal.collect();
-        Some(Self { basis, centre, below, diagonal })
+        Some(Self { basis, centre, below, diagonal, own: None })
     }
 
     /// Elements of `L`, on and below the diagonal.
@@ -276,8 +396,11 @@ impl CurvatureLaw {
             for (j, z) in (0..k).zip(&mut standard) {
                 lower[(k, j)] = self.below[(k, j)] * z;
             }
-            let (mean, deviation) = self.diagonal[k];
-            lower[(k, k)] = (0.5 * (mean + deviation * standard.next().copied().unwrap_or(0.0))).exp();
+            let z = standard.next().copied().unwrap_or(0.0);
+            lower[(k, k)] = match &self.own {
+                Some(own) if own.axis == k => (own.share * own.law.quantile(z)).sqrt(),
+                _ => (0.5 * (self.diagonal[k].0 + self.diagonal[k].1 * z)).exp(),
+            };
         }
         symmetrised(&(&lower * lower.transpose()))
     }

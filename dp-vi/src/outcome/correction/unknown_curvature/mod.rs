@@ -55,27 +55,34 @@ pub(crate) struct ReleasedCurvature<'a> {
     pub(crate) scores: Option<f64>,
     /// What the run's gradients tell of the curvature along the way that the values went.
     pub(crate) path: Option<&'a Path>,
-    /// Whether gradients are those of all steps from the first, which is where it is whatever the records are.
-    pub(crate) straight: bool,
+    /// What gradients of all steps say, from the first on, which is where it is whatever the records are. They tell of
+    /// the curvature, where it hardly changed along the way.
+    pub(crate) from_start: Option<&'a Evidence<'a>>,
 }
 
-/// What is known of the values besides the curvature, in the basis of its law and relative to `t̄`.
-struct Known {
+/// A mean gradient, in the basis of the curvature's law, and the prior's mean relative to the `t̄` of its steps.
+struct Seen {
     gradient: DVector<f64>,
     /// Covariance of what the privacy noise makes of it.
     noise: DMatrix<f64>,
-    /// Whether it is a multiple of the identity, and so commutes with a curvature.
-    commutes: bool,
     /// Variance of the sum of scores, over its own where batches are samples.
     sampling: f64,
+    prior_mean: DVector<f64>,
+}
+
+/// What is known of the values besides the curvature, in the basis of its law.
+struct Known {
+    /// Relative to its `t̄`, the values are inferred.
+    seen: Seen,
+    /// What gradients of all steps say, where they tell of the curvature.
+    from_start: Option<Seen>,
+    /// Whether the noise is a multiple of the identity, and so commutes with a curvature.
+    commutes: bool,
     /// The trace of the scores' covariance as it was released, and the standard deviation of its noise.
     scores: Option<(f64, f64)>,
     prior: DMatrix<f64>,
     /// `F` with `P₀⁻¹ = F Fᵀ`.
     prior_root: DMatrix<f64>,
-    prior_mean: DVector<f64>,
-    /// Whether the gradient tells of the curvature.
-    is_evidence: bool,
 }
 
 impl Known {
@@ -87,26 +94,24 @@ impl Known {
     ///
     /// `β` is the mean of what was released and a uniform prior leave of it; above 1 only where weights of a user's own
     /// are, and what was released shows it.
-    fn noise(&self, s: &DMatrix<f64>) -> DMatrix<f64> {
+    fn noise(&self, seen: &Seen, s: &DMatrix<f64>) -> DMatrix<f64> {
         let share = self.scores.map_or(1.0, |(trace, deviation)| {
             let whole = s.trace().max(f64::MIN_POSITIVE);
             share_of_scores(trace / whole, deviation / whole)
         });
-        s * (share * self.sampling) + &self.noise
+        s * (share * seen.sampling) + &seen.noise
     }
 
-    /// `ln p(ḡ|S)`, up to a constant: the values integrated out.
+    /// `ln p(ḡ₀|S)` of gradients of all steps, up to a constant: the values integrated out.
     ///
-    /// Zero where gradients are those of a run's end alone. Steps lead to where gradients vanish, so that a small one
-    /// says nothing of the curvature there; taken at its word it would speak for a small curvature, and for values
-    /// that are not known.
+    /// Zero where they do not tell of the curvature; those of a run's end do not. Steps lead to where gradients vanish,
+    /// so that a small one says nothing of the curvature there; taken at its word it would speak for a small curvature,
+    /// and for values that are not known.
     fn log_evidence(&self, s: &DMatrix<f64>) -> Option<f64> {
-        if !self.is_evidence {
-            return Some(0.0);
-        }
+        let Some(seen) = &self.from_start else { return Some(0.0) };
         let spread = s * &self.prior_root;
-        let factor = cholesky(self.noise(s) + &spread * spread.transpose())?;
-        let residual = &self.gradient - s * &self.prior_mean;
+        let factor = cholesky(self.noise(seen, s) + &spread * spread.transpose())?;
+        let residual = &seen.gradient - s * &seen.prior_mean;
         let whitened = factor.l_dirty().solve_lower_triangular(&residual)?;
         let log_root: f64 = factor.l_dirty().diagonal().iter().map(|x| x.ln()).sum();
         Some(-log_root - 0.5 * whitened.norm_squared())
@@ -114,16 +119,17 @@ impl Known {
 
     /// Mean and covariance of the values, given `S`.
     fn posterior(&self, s: &DMatrix<f64>) -> Option<(DVector<f64>, DMatrix<f64>)> {
+        let Seen { gradient, prior_mean, .. } = &self.seen;
         // (S + S_n)⁻¹ S
-        let a = cholesky(self.noise(s))?.solve(s);
+        let a = cholesky(self.noise(&self.seen, s))?.solve(s);
         if self.commutes {
             let a = symmetrised(&a);
             let precision = cholesky(symmetrised(&(&a * s)) + &self.prior)?;
-            let mean = precision.solve(&(a * &self.gradient + &self.prior * &self.prior_mean));
+            let mean = precision.solve(&(a * gradient + &self.prior * prior_mean));
             return Some((mean, symmetrised(&precision.inverse())));
         }
         let precision = cholesky(symmetrised(&(s * &a)) + &self.prior)?;
-        let mean = precision.solve(&(a.tr_mul(&self.gradient) + &self.prior * &self.prior_mean));
+        let mean = precision.solve(&(a.tr_mul(gradient) + &self.prior * prior_mean));
         Some((mean, symmetrised(&precision.inverse())))
     }
 }
@@ -133,15 +139,18 @@ impl Known {
 /// ```text
 /// released:  ḡ = S (u − t̄) + e,   e ~ N(0, S_n + β S)                 as for NoiseAware, whose S is known
 ///            S̃ = S + E,           E the noise of the curvature's release
-/// p(u|ḡ, S̃) = ∫ p(u|ḡ, S) p(ḡ|S) p(S|S̃) dS / ∫ p(ḡ|S) p(S|S̃) dS
+/// p(u|ḡ, S̃) = ∫ p(u|ḡ, S) p(ḡ₀|S) p(S|S̃) dS / ∫ p(ḡ₀|S) p(S|S̃) dS
 /// ```
 ///
-/// Where `ḡ` is that of the last steps alone, because the curvature changed on the way to them, `p(ḡ|S)` is left out:
-/// `t̄` follows from earlier gradients of the same records, and is where `ḡ` is small.
+/// `ḡ` and `t̄` are means over the last steps, where the curvature is `S`. On the way to them it may be larger, as that of
+/// a logistic regression is where weights are small, and `S⁻¹` of a gradient from there leads too far. `ḡ₀` is the mean
+/// over all steps from the first: in its place `ḡ` would say too little of the curvature, for `t̄` follows from
+/// earlier gradients of the same records, and is where `ḡ` is small. Where the curvature changed much on the way, `p(ḡ₀|S)`
+/// is left out.
 ///
 /// Given `S` the values are normal. The integral over `S` is a Markov chain: `S` is a function of independent
 /// standard normals (see [`CurvatureLaw`]), and preconditioned Crank-Nicolson steps `z′ = √(1 − β²) z + β ξ`
-/// leave their law as it is, so that `p(ḡ|S)` alone decides about acceptance, however many elements there
+/// leave their law as it is, so that `p(ḡ₀|S)` alone decides about acceptance, however many elements there
 /// are. The mixture is summarised by a normal: see [`centred`](centre::centred) for its centre, about which it has the
 /// mixture's second moments.
 ///
@@ -208,29 +217,34 @@ fn summarised(
         return None;
     }
     let law = match variances {
-        None => CurvatureLaw::new(released, n, negligible)?,
+        None => CurvatureLaw::new(released, n, negligible, evidence.values)?,
         Some(variances) => CurvatureLaw::of_readings(&square(released.matrix, n), variances, negligible)?,
     };
     let inward = law.basis.transpose();
     let vectors = &inward * &prior.eigenvectors;
     let root = DMatrix::from_diagonal(&precisions.map(|p| p.sqrt().recip()));
-    let pull = &prior.eigenvectors.transpose() * DVectorView::from_slice(evidence.prior_gradient, n);
+    let seen = |evidence: &Evidence<'_>| {
+        let pull = &prior.eigenvectors.transpose() * DVectorView::from_slice(evidence.prior_gradient, n);
+        Seen {
+            gradient: &inward * DVectorView::from_slice(evidence.gradients, n),
+            noise: match variances {
+                None => DMatrix::from_diagonal_element(n, n, evidence.noise_variance),
+                Some(_) => compose(&DMatrix::from_diagonal(&noise), &inward),
+            },
+            sampling: 1.0 + evidence.sampling,
+            prior_mean: &vectors * pull.component_div(&precisions),
+        }
+    };
     let known = Known {
-        gradient: &inward * DVectorView::from_slice(evidence.gradients, n),
-        noise: match variances {
-            None => DMatrix::from_diagonal_element(n, n, evidence.noise_variance),
-            Some(_) => compose(&DMatrix::from_diagonal(&noise), &inward),
-        },
+        seen: seen(evidence),
+        from_start: released.from_start.map(seen),
         commutes: variances.is_none(),
-        sampling: 1.0 + evidence.sampling,
         scores: released.scores.map(|read| {
             let scale = released.shape.score(n);
             (read / scale, released.deviation / scale)
         }),
         prior: compose(&DMatrix::from_diagonal(&precisions), &vectors),
         prior_root: &vectors * root,
-        prior_mean: &vectors * pull.component_div(&precisions),
-        is_evidence: released.straight,
     };
     let found = integrate(&law, &known)?;
     let (mean, covariance) = centre::centred(&found, rule)?;

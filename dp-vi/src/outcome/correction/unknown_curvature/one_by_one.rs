@@ -71,7 +71,6 @@ pub(super) fn summarised(
         let whole = centre.iter().sum::<f64>() * released.shape.score(n);
         share_of_scores(trace / whole, s / whole)
     });
-    let scores = share * (1.0 + evidence.sampling);
     let mut found: Vec<One> = (0..n)
         .map(|k| {
             let mean = evidence.prior_gradient[k] / precisions[k];
@@ -85,9 +84,13 @@ pub(super) fn summarised(
         let next = (0..n).map(|k| {
             let others = (all - moved(k, &found[k])).max(0.0);
             let through = THROUGH * alone * centre[k] * others;
-            let noise = |curvature: f64| evidence.noise_variance + through + scores * curvature;
-            let prior = (precisions[k], evidence.prior_gradient[k]);
-            one((evidence.gradients[k], released.straight), prior, (centre[k], s), noise)
+            let of = |evidence: &Evidence<'_>| Seen {
+                gradient: evidence.gradients[k],
+                pull: evidence.prior_gradient[k],
+                noise: evidence.noise_variance + through,
+                scores: share * (1.0 + evidence.sampling),
+            };
+            one(&of(evidence), released.from_start.map(of).as_ref(), precisions[k], (centre[k], s))
         });
         found = next.collect::<Option<Vec<One>>>()?;
     }
@@ -123,15 +126,33 @@ struct Point {
     variance: f64,
 }
 
-/// One value: its gradient, its prior's precision and pull, and its curvature's mean with the error of what was
-/// read of it. Whether the gradient tells of the curvature stands beside it (see
-/// [`Known::log_evidence`](super::Known)).
-fn one(
-    (gradient, is_evidence): (f64, bool),
-    (precision, pull): (f64, f64),
-    (centre, s): (f64, f64),
-    noise: impl Fn(f64) -> f64,
-) -> Option<One> {
+/// A mean gradient of one value, and the prior's pull where it was taken.
+struct Seen {
+    gradient: f64,
+    pull: f64,
+    /// Variance of what is not the records' own scores.
+    noise: f64,
+    /// Variance of the scores over the curvature.
+    scores: f64,
+}
+
+impl Seen {
+    fn variance(&self, curvature: f64) -> f64 {
+        self.noise + self.scores * curvature
+    }
+
+    /// `ln p(ḡ|S)`, up to a constant: the value integrated out.
+    fn log_evidence(&self, precision: f64, curvature: f64) -> f64 {
+        let marginal = self.variance(curvature) + curvature * curvature / precision;
+        let residual = self.gradient - curvature * self.pull / precision;
+        -0.5 * (marginal.ln() + residual * residual / marginal)
+    }
+}
+
+/// One value: what was seen in the last steps and, where that tells of the curvature, in all (see
+/// [`Known::log_evidence`](super::Known)); its prior's precision, and its curvature's mean with the error of what was
+/// read of it.
+fn one(seen: &Seen, from_start: Option<&Seen>, precision: f64, (centre, s): (f64, f64)) -> Option<One> {
     let variance = ((s * s).recip() + (SPREAD * centre).powi(-2)).recip();
     let spread = (variance / (centre * centre)).ln_1p();
     let (middle, deviation) = (centre.ln() - 0.5 * spread, spread.sqrt());
@@ -139,14 +160,11 @@ fn one(
     for at in -POINTS..=POINTS {
         let z = APART * f64::from(at);
         let curvature = (middle + deviation * z).exp();
-        let noise = noise(curvature);
-        // p(ḡ | S): the value integrated out.
-        let marginal = noise + curvature * curvature / precision;
-        let residual = gradient - curvature * pull / precision;
-        let told = if is_evidence { marginal.ln() + residual * residual / marginal } else { 0.0 };
-        let log_weight = -0.5 * (z * z + told);
+        let noise = seen.variance(curvature);
+        let told = from_start.map_or(0.0, |seen| seen.log_evidence(precision, curvature));
+        let log_weight = told - 0.5 * z * z;
         let variance = (precision + curvature * curvature / noise).recip();
-        let mean = (curvature * gradient / noise + pull) * variance;
+        let mean = (curvature * seen.gradient / noise + seen.pull) * variance;
         points.push(Point { log_weight, curvature, mean, variance });
     }
     let largest = points.iter().map(|point| point.log_weight).fold(f64::NEG_INFINITY, f64::max);

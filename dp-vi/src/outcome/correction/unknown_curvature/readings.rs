@@ -70,3 +70,67 @@ pub(super) fn log_uniform_mean(read: f64, s: f64, low: f64) -> f64 {
     // All weight between two points of the grid: what was read is exact.
     if total > 0.0 { (sum / total).exp() } else { read.clamp(low, high) }
 }
+
+/// The law of a positive `x` with a log-normal prior, of which `N(x, s²)` was read.
+///
+/// ```text
+/// ln p(ln x) = −(ln x − μ)²/(2ω²) − (x̃ − x)²/(2s²),   ω² = ln(1 + c²),   μ = ln b − ω²/2
+/// ```
+///
+/// `b` is the prior's mean and `c` its standard deviation over it.
+#[derive(Debug)]
+pub(super) struct Reading {
+    /// `ln x` at points of equal distance, and the share of the law below each.
+    points: Vec<(f64, f64)>,
+    pub(super) mean: f64,
+}
+
+impl Reading {
+    const POINTS: u32 = 400;
+
+    /// Standard deviations, of the prior's logarithm or of the reading, beyond which nothing is left.
+    const REACH: f64 = 6.0;
+
+    pub(super) fn new(read: f64, s: f64, (b, c): (f64, f64)) -> Self {
+        let omega = (c * c).ln_1p().sqrt();
+        let median = b.ln() - 0.5 * omega * omega;
+        // With less the grid's own rounding would decide.
+        let s = s.max(1e-9 * read.abs());
+        let (low, high) = if s < 0.1 * read {
+            ((read - Self::REACH * s).ln(), (read + Self::REACH * s).ln())
+        } else {
+            let above = median + Self::REACH * omega;
+            let above = if read > 0.0 { above.max(read.ln()) } else { above };
+            let high = above.min((read.max(0.0) + Self::REACH * s).ln());
+            ((median - Self::REACH * omega).min(high - Self::REACH * omega), high)
+        };
+        let step = (high - low) / f64::from(Self::POINTS);
+        let at = |k: u32| low + step * f64::from(k);
+        let log_density =
+            |log: f64| -0.5 * (((log - median) / omega).powi(2) + ((read - log.exp()) / s).powi(2));
+        let densities: Vec<f64> = (0..=Self::POINTS).map(|k| log_density(at(k))).collect();
+        let largest = densities.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let weights: Vec<f64> = densities.iter().map(|density| (density - largest).exp()).collect();
+        let total: f64 = weights.windows(2).map(|pair| pair[0] + pair[1]).sum();
+        let mut below = 0.0;
+        let mut points = vec![(at(0), 0.0)];
+        let mut mean = 0.0;
+        for (k, pair) in (1..).zip(weights.windows(2)) {
+            let share = (pair[0] + pair[1]) / total;
+            mean += share * (at(k) - 0.5 * step).exp();
+            below += share;
+            points.push((at(k), below));
+        }
+        Self { points, mean }
+    }
+
+    /// The value that this standard normal number stands for.
+    pub(super) fn quantile(&self, z: f64) -> f64 {
+        let share = 0.5 * libm::erfc(-z / SQRT_2);
+        let above = self.points.partition_point(|(_, below)| *below < share).clamp(1, self.points.len() - 1);
+        let [(low, before), (high, after)] = [self.points[above - 1], self.points[above]];
+        let between =
+            if after > before { ((share - before) / (after - before)).clamp(0.0, 1.0) } else { 0.5 };
+        (low + between * (high - low)).exp()
+    }
+}
