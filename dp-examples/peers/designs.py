@@ -75,6 +75,38 @@ def zero_designs(rng):
     yield "600 x 3, mean 3, zeros .3", lambda: columns(rng, 600, 3, 0.2), np.log(3), 0.3
 
 
+def logistic_designs(rng):
+    """Likewise for outcomes of two kinds: standard deviation of the log odds that the slopes make, and their middle."""
+    for records, number, shared in [(1500, 4, 0.2), (3000, 4, 0.2), (5000, 10, 0.2), (10000, 5, 0), (20000, 30, 0.3), (50000, 8, 0.3)]:
+        for spread in (0.7, 2.0, 4.0):
+            make = lambda records=records, number=number, shared=shared: columns(rng, records, number, shared)
+            yield f"{records:,} x {number}, log odds {spread}", make, spread, 0.0
+    yield "3,000 x 6, correlation .95, log odds 2", lambda: columns(rng, 3000, 6, 0.95), 2.0, 0.0
+    yield "10,000 x 5, few positive, log odds 1.5", lambda: columns(rng, 10000, 5, 0.2), 1.5, -3.0
+    yield "10,000 x 5, bounds 10 times too wide, log odds 2", lambda: columns(rng, 10000, 5, 0.2) * 0.1 + 0.5, 2.0, 0.0
+
+
+def count_designs(rng):
+    """Likewise for counts: standard deviation of the logarithms of means that the slopes make, and their middle."""
+    for records, number, shared in [(1500, 4, 0.2), (5000, 10, 0.2), (20000, 30, 0.3), (50000, 8, 0.3)]:
+        for spread, middle in [(0.3, 1.0), (0.7, 0.0), (1.0, 2.0)]:
+            make = lambda records=records, number=number, shared=shared: columns(rng, records, number, shared)
+            yield f"{records:,} x {number}, logarithms {spread} around {middle}", make, spread, middle
+    yield "3,000 x 6, correlation .95, logarithms .7 around 1", lambda: columns(rng, 3000, 6, 0.95), 0.7, 1.0
+    yield "10,000 x 5, few, logarithms .7 around -3", lambda: columns(rng, 10000, 5, 0.2), 0.7, -3.0
+
+
+def mode(x, y, of_counts):
+    """Most likely intercept and slopes, by Newton's method."""
+    x = np.c_[np.ones(len(x)), x]
+    at = np.zeros(x.shape[1])
+    for _ in range(40):
+        p = np.exp(np.minimum(x @ at, 20)) if of_counts else 1 / (1 + np.exp(-x @ at))
+        step = np.linalg.solve((x.T * (p if of_counts else p * (1 - p))) @ x, x.T @ (y - p))
+        at = at + step / max(1, np.abs(x @ step).max())
+    return at
+
+
 def residuals(rng, x, scale, kind):
     """Residuals, and the root of their mean square, or nu."""
     records = len(x)
@@ -92,7 +124,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--epsilons", default="0.3,1,3,10")
     parser.add_argument("--runs", type=int, default=20)
-    parser.add_argument("--family", choices=["gaussian", "student", "zero-inflated-poisson"], default="gaussian")
+    parser.add_argument("--family", choices=["bernoulli", "poisson", "gaussian", "student", "zero-inflated-poisson"], default="gaussian")
     parser.add_argument("--seed", type=int, default=5)
     parser.add_argument("--designs", default="", help="a part of their names")
     parser.add_argument("--program", default="target/release/fit")
@@ -100,13 +132,14 @@ def main():
     rng = np.random.default_rng(arguments.seed)
     with tempfile.TemporaryDirectory() as folder:
         at = lambda name: os.path.join(folder, name)
-        made = {"gaussian": designs, "student": student_designs, "zero-inflated-poisson": zero_designs}[arguments.family]
-        other = {"gaussian": "sigma", "student": "nu", "zero-inflated-poisson": "zeros"}[arguments.family]
-        counts = other == "zeros"
+        made = {"bernoulli": logistic_designs, "poisson": count_designs, "gaussian": designs, "student": student_designs, "zero-inflated-poisson": zero_designs}[arguments.family]
+        other = {"bernoulli": "", "poisson": "", "gaussian": "sigma", "student": "nu", "zero-inflated-poisson": "zeros"}[arguments.family]
+        counts, most = arguments.family in ("poisson", "zero-inflated-poisson"), 1000 if arguments.family == "poisson" else 100
         for design, make, scale, kind in made(rng):
             if arguments.designs not in design:
                 continue
             for epsilon in arguments.epsilons.split(","):
+                modes, means = [], []
                 held, zs, deviations, sigmas = [], [], [], []
                 for run in range(arguments.runs):
                     x = make()
@@ -116,17 +149,23 @@ def main():
                         truth = np.r_[-0.8, 0.1 * truth[1:]]
                     if "steep" in design:
                         truth[1:] *= 4
-                    if counts:
+                    if not other:
+                        slopes = rng.standard_normal(len(names))
+                        slopes *= scale / np.std(x @ slopes)
+                        truth = np.r_[kind + truth[0] - x.mean(axis=0) @ slopes, slopes]
+                        linear = truth[0] + x @ slopes
+                        y = np.minimum(rng.poisson(np.exp(linear)), most) if counts else (rng.random(len(x)) < 1 / (1 + np.exp(-linear))).astype(int)
+                    elif counts:
                         truth = np.r_[scale + truth[0], 4 * truth[1:]]
                         y, sigma = rng.poisson(np.exp(truth[0] + x @ truth[1:])) * (rng.random(len(x)) >= kind), kind
-                        y = np.minimum(y, 100)
+                        y = np.minimum(y, most)
                     else:
                         left, sigma = residuals(rng, x, scale, kind)
                         y = np.clip(truth[0] + x @ truth[1:] + left, -1, 1)
                     np.savetxt(at("t.csv"), np.c_[x, y], delimiter=",", header=",".join(names + ["y"]), comments="")
                     with open(at("s.toml"), "w") as file:
                         file.writelines(f"{name} = [-1, 1]\n" for name in names)
-                        file.write("y = [0, 100]\n" if counts else "y = [-1, 1]\n")
+                        file.write(f"y = [0, {most}]\n" if counts else "y = [-1, 1]\n" if other else "y = [0, 1]\n")
                     subprocess.run([arguments.program, "y ~ .", at("t.csv"), "--schema", at("s.toml"), "--family", arguments.family, "--epsilon", epsilon, "--delta", "1e-6",
                                     "--test-seed-not-private", str(run), "--model", at("m.json")], check=True, capture_output=True)
                     with open(at("m.json")) as file:
@@ -136,10 +175,22 @@ def main():
                     held.append((low <= truth) & (truth <= high))
                     zs.append(((found.mean(axis=0) - truth) / found.std(axis=0)) ** 2)
                     deviations.append(found.std(axis=0))
+                    if not other:
+                        modes.append(mode(x, y, counts)[1:])
+                        means.append(found.mean(axis=0)[1:])
+                        continue
                     of = np.array(dict(draws["more"])[other])
                     low, high = np.quantile(of, [0.05, 0.95])
                     sigmas.append((low <= sigma <= high, of.mean() / sigma, of.std() / sigma))
-                share, sigma = np.mean(held, axis=0), np.mean(sigmas, axis=0)
+                share = np.mean(held, axis=0)
+                if not other:
+                    # As many times as large as those without privacy, by least squares over all runs; and relative to their deviations.
+                    modes, means = np.array(modes), np.array(means)
+                    ratio = (means * modes).sum() / (modes**2).sum()
+                    print(f"{design:48} epsilon {epsilon:4} held {share.mean():.2f}, worst {share.min():.2f}; z {np.sqrt(np.mean(zs)):.2f}; sd {np.median(deviations):.4f}; "
+                          f"slopes {ratio:.3f} of those without privacy", flush=True)
+                    continue
+                sigma = np.mean(sigmas, axis=0)
                 print(f"{design:38} epsilon {epsilon:4} held {share.mean():.2f}, worst {share.min():.2f}; z {np.sqrt(np.mean(zs)):.2f}; sd {np.median(deviations):.4f}; "
                       f"{other} held {sigma[0]:.2f}, mean {sigma[1]:.2f}, sd {sigma[2]:.2f}", flush=True)
 

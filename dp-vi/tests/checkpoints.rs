@@ -569,7 +569,7 @@ fn checksum(bytes: &[u8]) -> u64 {
 fn forged_files_cannot_claim_more_than_was_paid_for() {
     let (records, folder) = (people(30, false), Folder::new());
     // Where numbers are: after the first line, the length, the seed with its kind, and whether it is secret.
-    let (seed, done) = ("dp-vi checkpoint 4\n".len() + 8, "dp-vi checkpoint 4\n".len() + 8 + 34 + 1);
+    let (seed, done) = ("dp-vi checkpoint 5\n".len() + 8, "dp-vi checkpoint 5\n".len() + 8 + 34 + 1);
     let paid = done + 8;
     let forge = |path: &Path, changes: &[(usize, &[u8])]| {
         let mut bytes = std::fs::read(path).unwrap();
@@ -656,7 +656,7 @@ fn the_file_is_its_owners_only() {
     run().checkpoint(&path, 5).resume(&records).unwrap();
     assert_eq!(mode(&path), 0o600);
     let bytes = std::fs::read(&path).unwrap();
-    let start = b"dp-vi checkpoint 4\n".len() + 8;
+    let start = b"dp-vi checkpoint 5\n".len() + 8;
     assert_eq!(bytes[start..start + 34], [0; 34]);
     // Nor the number of records and their fingerprint, behind secrecy, steps and payment.
     let records = start + 34 + 1 + 16 + 33;

@@ -15,6 +15,7 @@ use ppl_core::{Model, Records, Schema, Values};
 use ppl_distributions::Normal;
 
 use super::beside::Beside;
+use super::excess;
 use super::family::Family;
 use super::grouped::{OF_MOMENTS, flattened, regrouped};
 use super::nuisance::Nuisance;
@@ -56,6 +57,8 @@ pub struct Fitted {
     nuisance: Option<Nuisance>,
     /// The regression that was fitted, where its columns are also those of groups.
     flat: Option<Specification>,
+    /// What is added to the mean, in whitened coordinates; empty where nothing is.
+    shift: Vec<f64>,
     privacy: PrivacyReport,
 }
 
@@ -90,7 +93,7 @@ impl Fitted {
         if whitening.is_some() && fit.noise_aware().is_some() && is_measured {
             privacy.intervals = Some(if family == Family::Student { INCLUDE_IF_SYMMETRIC } else { INCLUDE });
         }
-        Self { fit, whitening, nuisance: None, flat: None, privacy }
+        Self { fit, whitening, nuisance: None, flat: None, shift: Vec::new(), privacy }
     }
 
     /// The same, paid from a ledger that has been debited again since, and after this many steps.
@@ -111,6 +114,11 @@ impl Fitted {
     /// The same, where what the family has beside its predictor was found apart.
     pub(super) fn with(self, nuisance: Nuisance) -> Self {
         Self { nuisance: Some(nuisance), ..self }
+    }
+
+    /// The same, with a mean that is moved by this, in whitened coordinates.
+    pub(super) fn shifted(self, shift: Vec<f64>) -> Self {
+        Self { shift, ..self }
     }
 
     /// What a regression's coefficients are, as draws in the units of the file.
@@ -149,8 +157,14 @@ impl Fitted {
                 .map(|(weight, column)| weight - column.prior.0 / column.prior.1);
             DVector::from_iterator(most, away)
         };
-        own.map(|part| (in_units(whitening.weights(&part.mean)), whitening.covariance(&part.covariance)))
-            .collect()
+        own.map(|part| {
+            let mean: Vec<f64> = match self.shift.as_slice() {
+                [] => part.mean.clone(),
+                shift => part.mean.iter().zip(shift).map(|(mean, shift)| mean + shift).collect(),
+            };
+            (in_units(whitening.weights(&mean)), whitening.covariance(&part.covariance))
+        })
+        .collect()
     }
 
     /// Those of the regression that was fitted.
@@ -175,7 +189,15 @@ impl Fitted {
         if let Some(nuisance) = &self.nuisance {
             nuisance.add_to(&mut draws, (whitening.records(), specification.sigma), found);
         }
-        for mut row in draws.get_mut("b").into_iter().flat_map(|found| found.axis_iter_mut(Axis(0))) {
+        let noise = GaussianNoise::with_purpose(seed, Purpose::Custom("shift"));
+        let rows = draws.get_mut("b").into_iter().flat_map(|found| found.axis_iter_mut(Axis(0)));
+        for (draw, mut row) in (0..).zip(rows) {
+            if !self.shift.is_empty() {
+                let mut unknown = [0.0];
+                noise.fill(draw, &mut unknown);
+                let share = 1.0 + excess::UNKNOWN * unknown[0];
+                row.iter_mut().zip(&self.shift).for_each(|(value, shift)| *value += share * shift);
+            }
             let there: Vec<f64> = row.iter().copied().collect();
             let weights = whitening.weights(&there);
             let places = row.iter_mut().zip(&specification.columns).zip(weights);

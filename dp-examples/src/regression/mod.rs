@@ -13,6 +13,7 @@ mod beside;
 pub mod command;
 mod dispersion;
 pub mod effects;
+mod excess;
 pub mod family;
 mod features;
 mod files;

@@ -6,14 +6,16 @@ use dp_accountant::Purse;
 use dp_sampler::{FullBatch, Seed};
 use dp_vi::guides::AutoLaplace;
 use dp_vi::optimiser::{Schedule, sgd};
-use dp_vi::{Clipping, DpVi, InitialValues, Sensitive};
+use dp_vi::{Clipping, DpVi, Fit, InitialValues, Sensitive};
 use ndarray::{Array1, Array2};
 use ppl_core::{Model, Records, Schema, Shape};
 
+use super::dispersion::Dispersion;
+use super::excess::Excess;
 use super::family::Family;
 use super::features::Features;
 use super::fitting::{Fitted, Kept, PrivateFit, Way};
-use super::nuisance::{Nuisance, Seen};
+use super::nuisance::{Given, Nuisance, Seen};
 use super::specification::{ScaledColumn, Specification};
 use crate::whitening::{CURVATURE_SHARE, NEGLIGIBLE, Whitening, another_seed, change_features};
 
@@ -128,18 +130,23 @@ impl PrivateFit<'_> {
         let whitened = with(whitening.features_of(features.all()))?;
         let inference = self.inference_given(&whitening, &nuisance)?;
         let fit = self.follow(inference, &Sensitive::new(whitened.clone()), (payer, beside), seed)?;
+        let shift = self.shift(&fit, &whitening, &nuisance)?;
         if let (Some(aware), true) = (fit.noise_aware(), nuisance.is_open(family)) {
+            let mean: Vec<f64> = match shift.as_slice() {
+                [] => aware.mean.clone(),
+                shift => aware.mean.iter().zip(shift).map(|(mean, shift)| mean + shift).collect(),
+            };
             // All that the release depends on: one that is made twice is the same, and no other has its noise.
-            let mean: Vec<u8> = aware.mean.iter().flat_map(|b| b.to_le_bytes()).collect();
+            let place: Vec<u8> = mean.iter().flat_map(|b| b.to_le_bytes()).collect();
             let question = [whitening.to_json(), nuisance.to_json()];
-            let question = [question[0].as_bytes(), question[1].as_bytes(), &mean];
+            let question = [question[0].as_bytes(), question[1].as_bytes(), &place];
             let last = beside.seed_after(&whitened, &question)?;
             // What is released then is made of the features, which take as much memory.
             drop(whitened);
-            nuisance.finish(seen, (&whitening, &aware.mean), payer.purse, last)?;
+            nuisance.finish(seen, (&whitening, &mean), payer.purse, last)?;
             beside.keep_nuisance(&nuisance)?;
         }
-        let fitted = Fitted::new(fit, Some(whitening), family);
+        let fitted = Fitted::new(fit, Some(whitening), family).shifted(shift);
         let fitted = if family == Family::Poisson { fitted } else { fitted.with(nuisance) };
         Ok(fitted.after(payer, self.settings.steps)?)
     }
@@ -171,25 +178,13 @@ impl PrivateFit<'_> {
         whitening: &Whitening,
         nuisance: &Nuisance,
     ) -> Result<DpVi<impl Model + use<>, AutoLaplace, FullBatch>, Failure> {
-        let columns = &self.specification.columns;
-        let intercept = |at: f64| {
-            let of = |column: &ScaledColumn| match column.of.name.as_str() {
-                "Intercept" => at / column.prior.1,
-                _ => column.prior.0 / column.prior.1,
-            };
-            whitening.prior_means(&columns.iter().map(of).collect::<Vec<f64>>())
-        };
-        let given = nuisance.given(self.specification.family, whitening, intercept)?;
+        let given = self.given(whitening, nuisance)?;
         let count = (whitening.records() as f64).max(1.0);
         // Parts of a curvature are at most the peak times a square length, and the noise of them is compared with
         // what all records are expected to add.
         let noise = whitening.single() / (given.left * CURVATURE_SHARE).sqrt();
         let length = whitening.length(count * given.curvature / given.peak, noise);
-        // Longer gradients keep their weight, too, where the noise of all steps is next to nothing beside that
-        // information.
-        let of_steps = whitening.single() / (given.left * (1.0 - CURVATURE_SHARE)).sqrt();
-        let clip_norm =
-            (given.clip * whitening.typical()).max((NEGLIGIBLE * count * given.curvature).sqrt() / of_steps);
+        let clip_norm = clip_norm(&given, whitening);
         let model = self.there(whitening).model_given(given.known);
         let vi = (whitening.inference_by_scores(model, self.budget))
             .released_before(given.releases)
@@ -210,10 +205,47 @@ impl PrivateFit<'_> {
         Ok(vi.optimiser(sgd(Schedule::Constant(rate))?))
     }
 
+    /// What the fit is given of what its family has beside the coefficients.
+    fn given(self, whitening: &Whitening, nuisance: &Nuisance) -> dp_vi::Result<Given> {
+        let intercept = |at: f64| {
+            let of = |column: &ScaledColumn| match column.of.name.as_str() {
+                "Intercept" => at / column.prior.1,
+                _ => column.prior.0 / column.prior.1,
+            };
+            let weights = self.specification.columns.iter().map(of);
+            whitening.prior_means(&weights.collect::<Vec<f64>>())
+        };
+        nuisance.given(self.specification.family, whitening, intercept)
+    }
+
+    /// What is to be added to the mean of a fit of counts, in whitened coordinates: nothing for other families.
+    fn shift(self, fit: &Fit, whitening: &Whitening, nuisance: &Nuisance) -> dp_vi::Result<Vec<f64>> {
+        let (Nuisance::Dispersion(Dispersion { phi, .. }), Some(found)) = (nuisance, fit.noise_aware())
+        else {
+            return Ok(Vec::new());
+        };
+        let norm = clip_norm(&self.given(whitening, nuisance)?, whitening);
+        let constant = |column: &ScaledColumn| match column.of.name.as_str() {
+            "Intercept" => column.prior.1.recip(),
+            _ => 0.0,
+        };
+        let constant: Vec<f64> = self.specification.columns.iter().map(constant).collect();
+        let excess = Excess { phi: *phi, norm, wandered: fit.wandered().unwrap_or(0.0) };
+        Ok(excess.shift(found, whitening, &whitening.prior_means(&constant)).unwrap_or_default())
+    }
+
     /// The schema of the whitened records.
     fn schema(self) -> ppl_core::Result<Schema> {
         let offset = self.specification.offset.then(|| ("offset", Shape::scalar()));
         let columns = [("y", Shape::scalar()), ("x", Shape::from(self.specification.columns.len()))];
         Schema::new(columns.into_iter().chain(offset))
     }
+}
+
+/// The clip norm of a fit that is given this. Longer gradients than the typical one keep their weight, too, where the
+/// noise of all steps is next to nothing beside the information of all records.
+fn clip_norm(given: &Given, whitening: &Whitening) -> f64 {
+    let information = NEGLIGIBLE * (whitening.records() as f64).max(1.0) * given.curvature;
+    let of_steps = whitening.single() / (given.left * (1.0 - CURVATURE_SHARE)).sqrt();
+    (given.clip * whitening.typical()).max(information.sqrt() / of_steps)
 }

@@ -280,6 +280,7 @@ impl<'r> ConjugateTraining<'r> {
             uncorrected: posterior.clone(),
             posterior,
             noise_aware: None,
+            wandered: None,
             parameters: self.factors.parameters(),
             report: self.report,
             convergence: None,

@@ -11,6 +11,7 @@ pub struct Fit {
     pub(crate) posterior: Posterior,
     pub(crate) uncorrected: Posterior,
     pub(crate) noise_aware: Option<NoiseAware>,
+    pub(crate) wandered: Option<f64>,
     pub(crate) parameters: Vec<(String, Vec<f64>)>,
     pub(crate) report: PrivacyReport,
     pub(crate) convergence: Option<Convergence>,
@@ -37,6 +38,19 @@ impl Fit {
     #[must_use]
     pub fn noise_aware(&self) -> Option<&NoiseAware> {
         self.noise_aware.as_ref()
+    }
+
+    /// The mean squared distance, from their mean, of the values at which the gradients were taken that the [corrected
+    /// posterior](Self::noise_aware) follows from; unconstrained, and in the coordinates of the run. `None` where there
+    /// is no such posterior.
+    ///
+    /// The correction takes the log-likelihood for quadratic, so that the mean gradient is that at the mean of these
+    /// values. That of a Poisson regression is not: `E e^(x·w) = e^(x·E w + xᵀ V x/2)` for values with the covariance
+    /// `V`, and an intercept comes out too small by half of `xᵀ V x`. A model that knows its own third derivatives can
+    /// add that.
+    #[must_use]
+    pub fn wandered(&self) -> Option<f64> {
+        self.wandered
     }
 
     /// The guide's parameters by name, row-major, as they were found: averaged over the run's tail. Those of

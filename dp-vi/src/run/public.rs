@@ -173,6 +173,7 @@ fn outcome(
         posterior,
         uncorrected,
         noise_aware: None,
+        wandered: None,
         parameters: parameters.collect(),
         report,
         convergence: None,

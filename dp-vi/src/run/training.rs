@@ -440,6 +440,7 @@ impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
             .as_ref()
             .map(|correction| (correction.trace || correction.probes.is_some(), correction.measured));
         let bound = self.gradient.clip_norm();
+        let searched = self.correction.as_ref().and_then(|correction| correction.tail.searched());
         let noise_aware = self.correction.take().and_then(|correction| {
             let bound = self.gradient.quantile();
             let locations = locations(shared, &self.guide, &found);
@@ -478,7 +479,16 @@ impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
         let report = PrivacyReport { steps_done: self.done, intervals, last_clip_norm, ..self.report };
         let parameters = shared.layout.iter().map(|(name, range)| (name.to_owned(), found[range].to_vec()));
         let parameters = parameters.collect();
-        Fit { posterior, uncorrected, noise_aware, parameters, report, convergence: self.convergence }
+        let wandered = searched.filter(|_| noise_aware.is_some()).map(|means| means.wandered);
+        Fit {
+            posterior,
+            uncorrected,
+            noise_aware,
+            wandered,
+            parameters,
+            report,
+            convergence: self.convergence,
+        }
     }
 }
 

@@ -53,6 +53,8 @@ struct Stretch {
     taken: u64,
     values: Vec<f64>,
     gradients: Vec<f64>,
+    /// Sum of the squares of all elements of the values.
+    squares: f64,
     /// Sum of the steps' noise variances.
     variance: f64,
     /// Where some of the gradients were taken, where that is kept.
@@ -63,7 +65,7 @@ impl Stretch {
     fn new(elements: usize, steps: std::ops::Range<u64>) -> Self {
         let zeros = vec![0.0; elements];
         let (values, gradients) = (zeros.clone(), zeros);
-        Self { steps, taken: 0, values, gradients, variance: 0.0, snapshots: None }
+        Self { steps, taken: 0, values, gradients, squares: 0.0, variance: 0.0, snapshots: None }
     }
 
     /// Takes a step that belongs to it.
@@ -72,7 +74,10 @@ impl Stretch {
         if let Some(snapshots) = &mut self.snapshots {
             snapshots.take(self.taken, norm, estimator.shared.drawn_values());
         }
+        let before = self.values.clone();
         latent.add_to_means(&estimator.shared, released, &mut self.values, &mut self.gradients);
+        self.squares +=
+            before.iter().zip(&self.values).map(|(before, after)| (after - before).powi(2)).sum::<f64>();
         self.variance += noise * noise;
         self.taken += 1;
     }
@@ -94,6 +99,7 @@ impl Stretch {
             taken: self.taken + other.taken,
             values: both(&self.values, &other.values),
             gradients: both(&self.gradients, &other.gradients),
+            squares: self.squares + other.squares,
             variance: self.variance + other.variance,
             snapshots: self
                 .snapshots
@@ -105,7 +111,7 @@ impl Stretch {
 
     fn save(&self, state: &mut Vec<f64>) {
         // Below 10⁹ steps, so exact.
-        state.extend([self.taken as f64, self.variance]);
+        state.extend([self.taken as f64, self.variance, self.squares]);
         state.extend(&self.values);
         state.extend(&self.gradients);
         if let Some(snapshots) = &self.snapshots {
@@ -114,8 +120,8 @@ impl Stretch {
     }
 
     fn restore(&mut self, state: &mut SavedState<'_>) -> Result<()> {
-        let head = state.take(2)?;
-        (self.taken, self.variance) = (head[0] as u64, head[1]);
+        let head = state.take(3)?;
+        (self.taken, self.variance, self.squares) = (head[0] as u64, head[1], head[2]);
         state.copy_to(&mut self.values)?;
         state.copy_to(&mut self.gradients)?;
         if let Some(snapshots) = &mut self.snapshots {
@@ -137,6 +143,8 @@ pub(crate) struct TailMeans {
     pub(crate) steps: u64,
     pub(crate) values: Vec<f64>,
     pub(crate) gradients: Vec<f64>,
+    /// Mean squared distance of the values from their mean.
+    pub(crate) wandered: f64,
     /// Variance of each element of the mean gradient that the privacy noise makes.
     pub(crate) noise_variance: f64,
     /// Whether probes are among them.
@@ -147,9 +155,12 @@ pub(crate) struct TailMeans {
 
 impl TailMeans {
     fn new(stretch: &Stretch) -> Self {
+        let values = stretch.mean(&stretch.values);
+        let of_mean: f64 = values.iter().map(|value| value * value).sum();
         Self {
             steps: stretch.taken,
-            values: stretch.mean(&stretch.values),
+            wandered: (stretch.squares / stretch.taken as f64 - of_mean).max(0.0),
+            values,
             gradients: stretch.mean(&stretch.gradients),
             noise_variance: stretch.noise_variance(),
             probed: false,
@@ -360,6 +371,20 @@ mod tests {
         assert!(run(1.0, false).from_start().is_none());
         let empty = GradientTail::new(2, (100, 0.8), true, false, false);
         assert!(empty.means().is_none() && empty.from_start().is_none());
+    }
+
+    /// Ten steps at 1 and 3 by turns in each of two elements lie at a squared distance of 2 from their mean.
+    #[test]
+    fn how_far_values_wander_is_a_mean_squared_distance() {
+        let mut tail = GradientTail::new(2, (10, 1.0), false, false, false);
+        let stretch = &mut tail.tail;
+        (stretch.taken, stretch.values, stretch.squares) = (10, vec![20.0; 2], 2.0 * 5.0 * (1.0 + 9.0));
+        assert!((tail.searched().unwrap().wandered - 2.0).abs() < 1e-12);
+        let mut numbers = Vec::new();
+        tail.save(&mut numbers);
+        let mut again = GradientTail::new(2, (10, 1.0), false, false, false);
+        again.restore(&mut SavedState::new(&numbers)).unwrap();
+        assert_eq!(tail.means(), again.means());
     }
 
     /// A tail of 50 steps and 50 probes with noise of 3, whose mean gradients of this many elements differ by this

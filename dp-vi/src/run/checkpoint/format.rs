@@ -1,7 +1,7 @@
 //! The bytes of a checkpoint.
 //!
 //! ```text
-//! dp-vi checkpoint 4⏎          the version
+//! dp-vi checkpoint 5⏎          the version
 //! u64                          bytes of what follows, up to the checksum
 //! u8, 33 bytes                 1 and the seed as dp-sampler exposes it; 0 and zeros in a complete run
 //! u8                           whether the seed is secret
@@ -23,13 +23,13 @@ use dp_sampler::Seed;
 use zeroize::Zeroizing;
 
 /// The version that this build reads and writes.
-const VERSION: &str = "4";
+const VERSION: &str = "5";
 /// What the first version lacks, and why that matters.
 const WITHOUT_A_RECEIPT: &str = "it has format version 1, which does not say what ledger the run was paid from, so its steps could be paid for \
-    twice or not at all; this build reads version 4: begin the run anew, and count what it has spent";
+    twice or not at all; this build reads version 5: begin the run anew, and count what it has spent";
 /// What this build cannot recompute of the second version.
 const ANOTHER_FINGERPRINT: &str = "it has format version 2, whose fingerprint of the records this build does not compute, so it cannot tell \
-    whether they are the same; this build reads version 4: resume with the build that wrote it, or begin the run anew and count what it \
+    whether they are the same; this build reads version 5: resume with the build that wrote it, or begin the run anew and count what it \
     has spent";
 const TITLE: &str = "dp-vi checkpoint ";
 /// Everything of fixed length between the first line and the checksum.
@@ -196,8 +196,8 @@ mod tests {
         let told = |bytes: &[u8]| decode(bytes).err().unwrap();
         assert_eq!(told(b"epsilon,delta\n1,1e-5\n"), "this is not a checkpoint");
         assert_eq!(told(b""), "this is not a checkpoint");
-        let newer = [b"dp-vi checkpoint 5\n".as_slice(), &[0; 80]].concat();
-        assert_eq!(told(&newer), "it has format version 5, this build reads version 4");
+        let newer = [b"dp-vi checkpoint 6\n".as_slice(), &[0; 80]].concat();
+        assert_eq!(told(&newer), "it has format version 6, this build reads version 5");
         let second = [b"dp-vi checkpoint 2\n".as_slice(), &[0; 80]].concat();
         assert!(told(&second).starts_with("it has format version 2, whose fingerprint of the records"));
         let older = [b"dp-vi checkpoint 1\n".as_slice(), &[0; 80]].concat();
@@ -209,7 +209,7 @@ mod tests {
         altered[60] ^= 1;
         assert!(told(&altered).contains("does not match its checksum"));
         // A right checksum over nonsense.
-        let mut nonsense = b"dp-vi checkpoint 4\n????????".to_vec();
+        let mut nonsense = b"dp-vi checkpoint 5\n????????".to_vec();
         nonsense.extend(checksum(&nonsense).to_le_bytes());
         assert!(told(&nonsense).contains("makes no sense"));
     }
@@ -239,7 +239,7 @@ mod tests {
         /// Whatever comes after a first line, with a right checksum or without: an answer, never a panic.
         #[test]
         fn nonsense_is_never_a_panic(mut body in proptest::collection::vec(any::<u8>(), 0..300), sealed: bool, short: bool) {
-            let mut bytes = b"dp-vi checkpoint 4\n".to_vec();
+            let mut bytes = b"dp-vi checkpoint 5\n".to_vec();
             if short {
                 bytes.extend((body.len() as u64).to_le_bytes());
             }
