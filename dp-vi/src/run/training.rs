@@ -677,3 +677,21 @@ pub(super) fn corrected(
     }
     Some(Posterior::new(&shared.sites, marginals, simulation.corrected(found, places)?))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A curvature on the way counts for as much as its noise, and half of the largest curvature, allow.
+    #[test]
+    fn a_curvature_on_the_way_is_off_by_what_may_have_changed() {
+        let together =
+            |early: f64, noise: f64| together((&[100.0, 0.0, 0.0, 50.0], 3.0), Some((vec![early; 4], noise)));
+        // With noise of 40 and a change of 50: a variance of 4,100 beside one of 9.
+        let (both, deviation) = together(200.0, 40.0);
+        assert!((both[0] - (100.0 / 9.0 + 200.0 / 4100.0) / (1.0 / 9.0 + 1.0 / 4100.0)).abs() < 1e-9);
+        assert!((deviation - (1.0_f64 / 9.0 + 1.0 / 4100.0).sqrt().recip()).abs() < 1e-12);
+        // Without noise it is off by the change alone.
+        assert!((together(200.0, 1e-9).0[3] - 50.0 - 150.0 * 9.0 / 2509.0).abs() < 1e-6);
+    }
+}

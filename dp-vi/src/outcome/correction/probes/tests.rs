@@ -134,6 +134,7 @@ impl Problem {
         let searched = TailMeans {
             steps: count as u64,
             values: centre.as_slice().to_vec(),
+            wandered: 0.0,
             gradients: mean.as_slice().to_vec(),
             noise_variance: evidence.noise_variance,
             probed: false,

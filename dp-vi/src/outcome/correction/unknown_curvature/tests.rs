@@ -33,6 +33,7 @@ impl Normals {
 }
 
 /// A problem whose prior has mean zero and standard deviation 4, with gradients taken at `at`.
+#[derive(Clone)]
 struct Problem {
     at: DVector<f64>,
     gradient: DVector<f64>,
@@ -51,13 +52,37 @@ impl Problem {
 
     /// With the trace of the scores' covariance, as it is released.
     fn found_with(&self, shape: CurvatureShape, scores: Option<f64>) -> NoiseAware {
-        self.found_from(shape, scores, true)
+        self.found_from(shape, scores, Some(self))
     }
 
-    /// From gradients of all steps, or of the last ones alone.
-    fn found_from(&self, shape: CurvatureShape, scores: Option<f64>, straight: bool) -> NoiseAware {
-        let pull = -&self.prior * &self.at;
-        let evidence = Evidence {
+    /// With gradients of all steps, those of another problem, or of the last ones alone.
+    fn found_from(
+        &self,
+        shape: CurvatureShape,
+        scores: Option<f64>,
+        from_start: Option<&Self>,
+    ) -> NoiseAware {
+        let pulls = [Some(self), from_start].map(|of| of.map(Self::pull));
+        let evidence = self.evidence(pulls[0].as_ref().unwrap());
+        let from_start = from_start.zip(pulls[1].as_ref()).map(|(of, pull)| of.evidence(pull));
+        let released = ReleasedCurvature {
+            matrix: self.matrix.as_slice(),
+            shape,
+            deviation: self.deviation,
+            scores,
+            path: None,
+            from_start: from_start.as_ref(),
+        };
+        summarised(vec!["u".to_owned()], &evidence, (&vec![1.0; self.at.len()], None), &released, UNMOVED)
+            .unwrap()
+    }
+
+    fn pull(&self) -> DVector<f64> {
+        -&self.prior * &self.at
+    }
+
+    fn evidence<'a>(&'a self, pull: &'a DVector<f64>) -> Evidence<'a> {
+        Evidence {
             curvature: &[],
             values: self.at.as_slice(),
             gradients: self.gradient.as_slice(),
@@ -65,31 +90,13 @@ impl Problem {
             sampling: 0.0,
             prior_gradient: pull.as_slice(),
             prior_curvature: self.prior.as_slice(),
-        };
-        let released = ReleasedCurvature {
-            matrix: self.matrix.as_slice(),
-            shape,
-            deviation: self.deviation,
-            scores,
-            path: None,
-            from_start: straight.then_some(&evidence),
-        };
-        summarised(vec!["u".to_owned()], &evidence, (&vec![1.0; self.at.len()], None), &released, UNMOVED)
-            .unwrap()
+        }
     }
 
     /// That of a known curvature.
     fn with(&self, curvature: &DMatrix<f64>) -> NoiseAware {
-        let pull = -&self.prior * &self.at;
-        let evidence = Evidence {
-            curvature: curvature.as_slice(),
-            values: self.at.as_slice(),
-            gradients: self.gradient.as_slice(),
-            noise_variance: self.noise_variance,
-            sampling: 0.0,
-            prior_gradient: pull.as_slice(),
-            prior_curvature: self.prior.as_slice(),
-        };
+        let pull = self.pull();
+        let evidence = Evidence { curvature: curvature.as_slice(), ..self.evidence(&pull) };
         NoiseAware::new(Vec::new(), &evidence).unwrap()
     }
 }
@@ -470,16 +477,8 @@ fn one_by_one_is_the_chain_where_there_is_one_value() {
     for (s, noise) in [(0.0, 3.0), (20.0, 20.0), (60.0, 5.0), (30.0, 300.0)] {
         let problem = problem(&DMatrix::from_element(1, 1, 50.0), s, noise, &mut normals);
         let chain = problem.found(CurvatureShape::Diagonal);
-        let pull = -&problem.prior * &problem.at;
-        let evidence = Evidence {
-            curvature: &[],
-            values: problem.at.as_slice(),
-            gradients: problem.gradient.as_slice(),
-            noise_variance: problem.noise_variance,
-            sampling: 0.0,
-            prior_gradient: pull.as_slice(),
-            prior_curvature: problem.prior.as_slice(),
-        };
+        let pull = problem.pull();
+        let evidence = problem.evidence(&pull);
         let released = ReleasedCurvature {
             matrix: problem.matrix.as_slice(),
             shape: CurvatureShape::Diagonal,
@@ -513,10 +512,20 @@ fn a_gradient_that_the_steps_made_small_is_no_evidence_of_a_small_curvature() {
                 deviation: 15.0,
                 prior: PRIOR * DMatrix::identity(n, n),
             };
-            let (all, last) = (problem.found_from(shape, None, true), problem.found_from(shape, None, false));
+            let from = |whole: Option<&Problem>| problem.found_from(shape, None, whole);
+            let (all, last) = (from(Some(&problem)), from(None));
             let mean = |found: &NoiseAware| found.mean.iter().sum::<f64>() / n as f64;
             assert!(mean(&last) > mean(&all) + 0.02 && mean(&last) < 3.0, "{} {}", mean(&last), mean(&all));
             assert!(last.covariance[0] < all.covariance[0]);
+            // Gradients of all steps that led there from 0 say that there is the curvature that was read.
+            let led = Problem {
+                at: DVector::zeros(n),
+                gradient: DVector::from_element(n, 60.0),
+                ..problem.clone()
+            };
+            let led = from(Some(&led));
+            assert!(mean(&led) > mean(&all) + 0.1, "{} {}", mean(&led), mean(&all));
+            assert!(led.covariance[0] < all.covariance[0]);
         }
     }
 }
