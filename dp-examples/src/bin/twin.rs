@@ -2,7 +2,7 @@
 
 use std::error::Error;
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use dp_accountant::Budget;
@@ -29,6 +29,9 @@ fn main() -> ExitCode {
 fn make(options: &Fit) -> Result<(), Box<dyn Error>> {
     let classes = options.classes()?;
     twin::check_folder(&options.out, options.overwrite)?;
+    let inputs = [Some(&options.data), Some(&options.schema), options.ledger.as_ref()];
+    let inputs: Vec<&Path> = inputs.into_iter().flatten().map(PathBuf::as_path).collect();
+    twin::check_inputs(&options.out, &inputs)?;
     let schema = Schema::read(&options.schema)?;
     if options.count_clamped {
         for_the_holder(&clamped_in_words(&schema.schema().clamped(&options.data)?));

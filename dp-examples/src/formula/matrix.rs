@@ -267,6 +267,12 @@ pub fn matrix(terms: &[Term], frame: &Frame) -> Result<Matrix> {
         }
     });
     let values = Array2::from_shape_vec((frame.len(), total), values);
+    // Columns of a model that is read again are found by their names.
+    let mut names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
+    names.sort_unstable();
+    if let Some(twice) = names.windows(2).find(|pair| pair[0] == pair[1]) {
+        return Err(Error::DuplicateCoefficient { name: twice[0].to_owned() });
+    }
     Ok(Matrix { values: values.map_err(|error| wrong(error.to_string()))?, columns })
 }
 

@@ -11,8 +11,8 @@
 //! What is missing follows from the model at the mean that was found, and costs nothing:
 //!
 //! ```text
-//! τ = −E[clip(ρ)]/E[μ/(1 + μ/φ)]     ρ = (y − μ e^d)/(1 + μ e^d/φ), cut at ±C/‖z‖,   μ = e^(β·z)
-//!                                    y ~ NegativeBinomial(μ, φ),   d ~ N(0, w ‖z‖²/n),   w the mean squared distance of β_t from β̄
+//! E[clip(ρ)] = 0 at τ     ρ = (y − m)/(1 + m/φ), cut at ±C/‖z‖,   m = e^(β̄·z + d),   y ~ NegativeBinomial(e^(β̄·z + τ), φ)
+//!                         d ~ N(0, w ‖z‖²/n),   w the mean squared distance of β_t from β̄
 //! shift of the posterior's mean = (1 − ĉᵀ P Σ ĉ) τ c     Σ its covariance, P the prior's precision, ĉ = c/‖c‖
 //! ```
 //!
@@ -36,7 +36,14 @@ const THIRDS: [f64; 3] = [-0.967_421_566, 0.0, 0.967_421_566];
 /// The largest linear predictor, and the smallest: means of counts from 2e-9 to 1e6.
 const PREDICTORS: (f64, f64) = (-20.0, 13.8);
 
-/// Deviations of a shift over its length.
+/// The largest shift: where steps wander farther, nothing is learned.
+const FARTHEST: f64 = 1.0;
+
+/// Secants until a shift is known to a hundredth of itself, or better.
+const SECANTS: u32 = 8;
+
+/// Deviations of a shift over its length. A choice: features are not normal, and nothing that is released says how far
+/// they are from it.
 pub(super) const UNKNOWN: f64 = 0.5;
 
 /// Nodes and weights of a mean over a standard normal that is exact for polynomials up to the fifth degree.
@@ -83,36 +90,51 @@ impl Excess {
     fn missing(&self, beta: &DVector<f64>, constant: &DVector<f64>, typical: f64) -> f64 {
         let n = beta.len();
         let middle = constant / constant.norm_squared();
-        let slopes = beta - beta.dot(constant) * &middle;
+        let along = (beta - beta.dot(constant) * &middle).norm();
         let squared = (typical * typical - middle.norm_squared()).max(0.0);
         // Of each direction; more than 1 is due to noise.
-        let variance = (squared / (n - 1).max(1) as f64).min(1.0);
-        let along = slopes.norm();
+        let variance = if n > 1 { (squared / (n - 1) as f64).min(1.0) } else { 0.0 };
         let rest = n.saturating_sub(2) as f64;
-        let (mut sum, mut curvature) = (0.0, 0.0);
-        for point in -POINTS..=POINTS {
-            let u = REACH * f64::from(point) / f64::from(POINTS);
-            let weight = (-0.5 * u * u).exp();
-            let moved = variance.sqrt() * u;
-            let predictor = (beta.dot(&middle) + along * moved).clamp(PREDICTORS.0, PREDICTORS.1);
-            let expected = THIRDS.map(|z| {
-                // Wilson and Hilferty's approximation of a χ² quantile.
-                let ninth = 2.0 / (9.0 * rest.max(1.0));
-                let others = variance * rest * (1.0 - ninth + z * ninth.sqrt()).powi(3).max(0.0);
-                let length = (middle.norm_squared() + moved * moved + others).sqrt();
-                let deviation = (self.wandered / n as f64).sqrt() * length;
-                let at = |(node, weight): (f64, f64)| {
-                    let there = (predictor + deviation * node).min(PREDICTORS.1).exp();
-                    weight * self.residual(predictor.exp(), there, self.norm / length)
-                };
-                -NODES.map(at).iter().sum::<f64>()
-            });
-            let expected = expected.iter().sum::<f64>() / THIRDS.len() as f64;
-            sum += weight * expected;
-            let mean = predictor.exp();
-            curvature += weight * mean / (1.0 + mean / self.phi);
+        let mean_residual = |shift: f64| -> f64 {
+            let of = |point: i32| {
+                let u = REACH * f64::from(point) / f64::from(POINTS);
+                let moved = variance.sqrt() * u;
+                let predictor = (beta.dot(&middle) + along * moved).clamp(PREDICTORS.0, PREDICTORS.1);
+                let mean = (predictor + shift).min(PREDICTORS.1).exp();
+                let expected = THIRDS.map(|z| {
+                    // Wilson and Hilferty's approximation of a χ² quantile.
+                    let ninth = 2.0 / (9.0 * rest.max(1.0));
+                    let others = variance * rest * (1.0 - ninth + z * ninth.sqrt()).powi(3).max(0.0);
+                    let length = (middle.norm_squared() + moved * moved + others).sqrt();
+                    let deviation = (self.wandered / n as f64).sqrt() * length;
+                    let at = |(node, weight): (f64, f64)| {
+                        let there = (predictor + deviation * node).min(PREDICTORS.1).exp();
+                        weight * self.residual(mean, there, self.norm / length)
+                    };
+                    NODES.map(at).iter().sum::<f64>()
+                });
+                (-0.5 * u * u).exp() * expected.iter().sum::<f64>()
+            };
+            (-POINTS..=POINTS).map(of).sum()
+        };
+        // Residuals grow with the shift, and hardly bend: a secant or two find where they vanish.
+        let (mut low, mut high) = ((0.0, mean_residual(0.0)), (FARTHEST, mean_residual(FARTHEST)));
+        if low.1 >= 0.0 || high.1 <= 0.0 {
+            return if low.1 >= 0.0 { 0.0 } else { FARTHEST };
         }
-        sum / curvature
+        for _ in 0..SECANTS {
+            let at = low.0 - low.1 * (high.0 - low.0) / (high.1 - low.1);
+            let residual = mean_residual(at);
+            if residual < 0.0 {
+                low = (at, residual)
+            } else {
+                high = (at, residual)
+            }
+            if residual.abs() < 1e-6 * high.1.max(-low.1) {
+                break;
+            }
+        }
+        low.0 - low.1 * (high.0 - low.0) / (high.1 - low.1)
     }
 
     /// The mean residual of counts of this mean, where it is taken at another and cut at `limit` on both sides.
@@ -128,8 +150,10 @@ impl Excess {
         let skew = (1.0 + 2.0 * mean / self.phi) / deviation;
         let (least, most) = ((mean - 8.0 * deviation).max(0.0), mean + (8.0 + 20.0 * skew) * deviation);
         let beyond = |k: f64| ((k - at).abs() - reach).max(0.0) * (k - at).signum() * self.density(k, mean);
-        let above: f64 = spaced((at + reach).ceil(), most).map(|(k, width)| width * beyond(k)).sum();
-        let below: f64 = spaced(least, (at - reach).floor()).map(|(k, width)| width * beyond(k)).sum();
+        let above: f64 =
+            spaced((at + reach).ceil().max(least.floor()), most).map(|(k, width)| width * beyond(k)).sum();
+        let below: f64 =
+            spaced(least.floor(), (at - reach).floor().min(most)).map(|(k, width)| width * beyond(k)).sum();
         (mean - at - above - below) / factor
     }
 
@@ -204,26 +228,32 @@ mod tests {
         let typical = (n as f64).sqrt();
         for (norm, wandered) in [(2.5, 0.0), (1e6, 0.2), (2.5, 0.2)] {
             let excess = Excess { phi: 1e15, norm, wandered };
-            let (mut sum, mut curvature) = (0.0, 0.0);
+            let tau = excess.missing(&beta, &constant, typical);
+            let (mut sum, mut curvature, mut without) = (0.0, 0.0, 0.0);
             for _ in 0..records {
                 let z = normals(2 * n + 1);
                 let features = DVector::from_fn(n, |j, _| if j == 0 { 1.0 } else { z[j] });
                 let away = DVector::from_fn(n, |j, _| (wandered / n as f64).sqrt() * z[n + j]);
-                let mean = beta.dot(&features).exp();
                 let there = (&beta + away).dot(&features).exp();
-                // The count at this share of its law.
-                let share = 0.5 * libm::erfc(-z[2 * n] / std::f64::consts::SQRT_2);
-                let (mut count, mut below) = (0.0, excess.density(0.0, mean));
-                while below < share && count < 500.0 {
-                    count += 1.0;
-                    below += excess.density(count, mean);
-                }
                 let length = features.norm();
-                sum += (count - there).clamp(-norm / length, norm / length);
-                curvature += mean;
+                let share = 0.5 * libm::erfc(-z[2 * n] / std::f64::consts::SQRT_2);
+                // The count at this share of its law.
+                let count = |mean: f64| {
+                    let (mut count, mut below) = (0.0, excess.density(0.0, mean));
+                    while below < share && count < 500.0 {
+                        count += 1.0;
+                        below += excess.density(count, mean);
+                    }
+                    count
+                };
+                let middle = beta.dot(&features);
+                let cut = |count: f64| (count - there).clamp(-norm / length, norm / length);
+                sum += cut(count((middle + tau).exp()));
+                without += cut(count(middle.exp()));
+                curvature += middle.exp();
             }
-            let (found, made) = (excess.missing(&beta, &constant, typical), -sum / curvature);
-            assert!((found - made).abs() < 0.02 && made > 0.04, "{norm} {wandered}: {found} {made}");
+            assert!(sum.abs() < 0.02 * curvature, "{norm} {wandered}: {tau} {}", sum / curvature);
+            assert!(without < -0.04 * curvature, "{norm} {wandered}: {}", without / curvature);
         }
     }
 

@@ -91,6 +91,7 @@ impl Family {
             Self::Bernoulli => "log odds",
             Self::Ordinal => "log odds of a higher category",
             Self::Gaussian | Self::Student => "units of the outcome",
+            Self::ZeroInflatedPoisson => "the logarithm of the mean of counts that may be more than zero",
             _ => "the logarithm of the mean",
         }
     }

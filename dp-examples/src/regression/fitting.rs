@@ -158,11 +158,14 @@ impl Fitted {
             DVector::from_iterator(most, away)
         };
         own.map(|part| {
-            let mean: Vec<f64> = match self.shift.as_slice() {
-                [] => part.mean.clone(),
-                shift => part.mean.iter().zip(shift).map(|(mean, shift)| mean + shift).collect(),
-            };
-            (in_units(whitening.weights(&mean)), whitening.covariance(&part.covariance))
+            let (mut mean, mut covariance) = (part.mean.clone(), part.covariance.clone());
+            for (j, shift) in self.shift.iter().enumerate() {
+                mean[j] += shift;
+                for (other, covariance) in self.shift.iter().zip(&mut covariance[j * most..]) {
+                    *covariance += excess::UNKNOWN.powi(2) * shift * other;
+                }
+            }
+            (in_units(whitening.weights(&mean)), whitening.covariance(&covariance))
         })
         .collect()
     }

@@ -59,10 +59,19 @@ impl Metrics {
         let binary = family == Family::Bernoulli;
         let mut order: Vec<usize> = (0..outcomes.len()).collect();
         order.sort_by(|&a, &b| means[a].total_cmp(&means[b]));
-        let tenth = |rows: &[usize]| Calibration {
-            records: rows.len(),
-            predicted: rows.iter().map(|&i| means[i]).sum::<f64>() / rows.len() as f64,
-            observed: rows.iter().map(|&i| outcomes[i]).sum::<f64>() / rows.len() as f64,
+        // Records that are predicted alike count alike, whatever their order: each as their mean.
+        let mut alike = vec![0.0; outcomes.len()];
+        for rows in order.chunk_by(|&a, &b| means[a] == means[b]) {
+            let mean = rows.iter().map(|&i| outcomes[i]).sum::<f64>() / rows.len() as f64;
+            rows.iter().for_each(|&i| alike[i] = mean);
+        }
+        let tenth = |k: usize| {
+            let rows = &order[k * order.len() / 10..(k + 1) * order.len() / 10];
+            (!rows.is_empty()).then(|| Calibration {
+                records: rows.len(),
+                predicted: rows.iter().map(|&i| means[i]).sum::<f64>() / rows.len() as f64,
+                observed: rows.iter().map(|&i| alike[i]).sum::<f64>() / rows.len() as f64,
+            })
         };
         let right =
             outcomes.iter().zip(&means).filter(|(y, p)| (**p >= 0.5) == (**y == 1.0)).count() as f64 / n;
@@ -74,7 +83,7 @@ impl Metrics {
             log_loss_of_base: binary.then(|| loss(&|_| base)),
             accuracy: binary.then_some((right, base.max(1.0 - base))),
             calibration: match binary {
-                true => order.chunks(outcomes.len().div_ceil(10).max(1)).map(tenth).collect(),
+                true => (0..10).filter_map(tenth).collect(),
                 false => Vec::new(),
             },
             error: square(&|i| means[i]),

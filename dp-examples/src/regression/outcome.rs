@@ -4,8 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use super::family::Family;
 use crate::bounds::toml_key;
+use crate::condition::{Comparand, Condition};
 use crate::formula::Response;
-use crate::schema::{Frame, Missing, Schema, Values};
+use crate::schema::{Entry, Frame, Kind, Missing, Schema, Values};
 use crate::table::{Cell, Table};
 use crate::{Error, Result};
 
@@ -20,6 +21,30 @@ pub struct Outcome {
     pub low: f64,
     /// The largest value.
     pub high: f64,
+}
+
+/// Checks a condition on a column that the schema knows: a cell without a value is neither yes nor no, and what is
+/// compared with is one of the categories.
+fn known(condition: &Condition, entry: &Entry, table: &Table) -> Result<()> {
+    let wrong = |reason: String| Error::Formula { reason };
+    let column = condition.column();
+    if !matches!(entry.missing, Missing::Refuse | Missing::Drop) {
+        return Err(wrong(format!(
+            "the outcome {column} needs a value in every record: missing is \"refuse\" or \"drop\""
+        )));
+    }
+    let (Kind::Categories(names), Comparand::Text(text)) = (&entry.kind, condition.comparand()) else {
+        return Ok(());
+    };
+    if !names.contains(text) {
+        return Err(wrong(format!("'{text}' is none of the categories of {column}: {}", names.join(", "))));
+    }
+    let mut cells = table.cells(column)?;
+    match cells.find(|cell| !names.iter().any(|name| name == cell.text())) {
+        Some(cell) if entry.is_missing(cell.text()) => Err(cell.empty("a category")),
+        Some(cell) => Err(cell.unknown(names)),
+        None => Ok(()),
+    }
 }
 
 /// The outcomes of a table's records, as the family needs them: 0 or 1, a number within the bounds, a count, or the
@@ -41,6 +66,9 @@ pub fn outcomes(
             return Err(wrong(format!(
                 "'{condition}' is yes or no, so the family is bernoulli and not {family}"
             )));
+        }
+        if let Some(entry) = schema.get(condition.column()) {
+            known(condition, entry, table)?;
         }
         let holds = condition.evaluate(table)?;
         let values = holds.into_iter().map(|holds| f64::from(u8::from(holds))).collect();

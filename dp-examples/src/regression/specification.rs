@@ -51,8 +51,9 @@ pub struct GroupSpecification {
 /// ```
 ///
 /// `c` and `h` are middle and half-width of a column's public range where there is an intercept, and 0 and the larger
-/// end where there is none; `c_0` is 0, but for counts where there is an intercept the largest offset of the public
-/// bounds: the intercept and its prior are those of a record with the largest exposure. Intercepts and slopes of one
+/// end where there is none. Where there is an intercept `c_0` is the largest offset of the public bounds for counts, so that
+/// the intercept and its prior are those of a record with the largest exposure, and the middle of them for outcomes
+/// that are scaled; else it is 0. Intercepts and slopes of one
 /// group are independent of one another, given their spreads.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Specification {
@@ -167,7 +168,12 @@ impl Specification {
         }
         let outcome_scale = outcome.scale(family, intercept);
         let offset = design.offset.is_some();
-        let offset_centre = if offset && family.counts() && intercept { design.offset_range.1 } else { 0.0 };
+        let (least, largest) = design.offset_range;
+        let offset_centre = match intercept && offset {
+            true if family.counts() => largest,
+            true if family.scaled() => 0.5 * (least + largest),
+            _ => 0.0,
+        };
         let found = Self { family, outcome, columns, groups, offset, offset_centre, outcome_scale, sigma };
         match found.grouped() {
             count if count > MOST_GROUPED => Err(wrong(format!(

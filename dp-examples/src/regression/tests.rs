@@ -138,6 +138,7 @@ fn units_of_the_file() {
         ("z ~ age", Family::Ordinal),
         ("y ~ age + (age | job)", Family::Gaussian),
         ("yes ~ age*sex", Family::Bernoulli),
+        ("y ~ age + offset(age)", Family::Gaussian),
     ] {
         let (specification, design, values) = regression(formula, family, &[]).unwrap();
         let records = specification.records(&design, &values).unwrap();
@@ -163,6 +164,13 @@ fn units_of_the_file() {
                         b * design.matrix.values[[row, place]]
                     })
                     .sum();
+                if let Some(offset) = &design.offset {
+                    // In the middle of its bounds an outcome is one with an intercept of zero.
+                    let offset = offset[row];
+                    let (low, high) = design.offset_range;
+                    eta += (offset - 0.5 * (low + high)) / width;
+                    found += offset;
+                }
                 if let Some(group) = design.groups.first() {
                     let level = group.codes[row] as usize;
                     let z = &specification.groups[0].columns;

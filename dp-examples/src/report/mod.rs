@@ -15,7 +15,9 @@ pub fn number(value: f64, sd: f64) -> String {
     }
     let decimals = if sd > 0.0 && sd.is_finite() { 1.0 - sd.log10().floor() } else { 3.0 };
     if value.abs() >= 1e7 || decimals > 8.0 {
-        format!("{value:.2e}")
+        // The place of the deviation's second digit, from that of the value's first on.
+        let digits = if value == 0.0 { 2.0 } else { (value.abs().log10().floor() + decimals).max(2.0) };
+        format!("{value:.*e}", digits.min(16.0) as usize)
     } else {
         format!("{value:.*}", decimals.clamp(0.0, 8.0) as usize)
     }

@@ -22,7 +22,7 @@ use ppl_distributions::prelude::*;
 use super::encode::{Data, Encoded};
 use super::fitting::Counted;
 use super::model::{Clique, Column, FORMAT, Model, NEWEST};
-use super::release::{Fitted, Settings};
+use super::release::{Fitted, Settings, check_cells};
 use super::schema::Schema;
 use super::singles::{Singles, in_words, maps};
 use super::{Error, Provenance, Result};
@@ -130,6 +130,7 @@ pub fn fit_classes(
     let relation = purse.ledger().budget().relation;
     let budget = Budget { relation, ..settings.budget };
     let plan = Plan::new(&budget, sizes.len())?;
+    check_cells(&sizes)?;
     let noise = affordable(&plan, columns.len(), classes, purse)?;
 
     let debits = purse.ledger().debits().len();

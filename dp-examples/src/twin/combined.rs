@@ -72,7 +72,7 @@ pub fn combine_table(estimates: &Table, rows_per_record: f64, probability: f64) 
         let (low, high) = found.interval(probability);
         let Combined { estimate, standard_error, degrees_of_freedom } = found;
         let numbers = [estimate, standard_error, degrees_of_freedom, low, high];
-        let rounded = numbers.map(|x| format!("{x:.6e}").parse::<f64>().unwrap_or(x).to_string());
+        let rounded = numbers.map(|x| format!("{x:.11e}").parse::<f64>().unwrap_or(x).to_string());
         writer
             .write_record(std::iter::once(name).chain(rounded.iter().map(String::as_str)))
             .map_err(failed)?;

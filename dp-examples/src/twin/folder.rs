@@ -173,6 +173,27 @@ pub fn check_folder(folder: &Path, replace: bool) -> Result<()> {
     Ok(check_writable(&folder.components().collect::<PathBuf>())?)
 }
 
+/// Checks that none of these is a file of a folder whose files are replaced.
+///
+/// # Errors
+/// One that is.
+pub fn check_inputs(folder: &Path, inputs: &[&Path]) -> Result<()> {
+    let Ok(folder) = folder.canonicalize() else { return Ok(()) };
+    let is_replaced = |input: &&&Path| {
+        let Ok(whole) = input.canonicalize() else { return false };
+        let name = whole.file_name().and_then(|name| name.to_str());
+        let is_own = name.is_some_and(|name| is_made(name) || matches!(name, "model.json" | "privacy.json"));
+        is_own && whole.parent() == Some(folder.as_path())
+    };
+    match inputs.iter().find(is_replaced) {
+        Some(input) => Err(Error::input(format!(
+            "{}: --overwrite would replace it, and it is read: name another folder for --out",
+            input.display()
+        ))),
+        None => Ok(()),
+    }
+}
+
 fn hidden(folder: &Path) -> Result<PathBuf> {
     let name = folder.file_name().ok_or_else(|| Error::input("the name of a folder is needed"))?;
     Ok(folder.with_file_name(format!(".{}.{}", name.to_string_lossy(), std::process::id())))
@@ -234,5 +255,25 @@ mod tests {
         left.sort();
         assert_eq!(left, ["mine.csv", "model.json", "privacy.json", "twin-.csv", "twin-a.csv"]);
         assert_eq!(std::fs::read(folder.0.join("model.json")).unwrap(), paid().model);
+    }
+
+    /// The table that is read is not one of the files that are replaced, whatever it is called by.
+    #[test]
+    fn a_table_in_the_folder_that_is_replaced_is_refused() {
+        let folder = TestFolder::new();
+        let out = folder.0.join("d");
+        std::fs::create_dir(&out).unwrap();
+        for name in ["twin.csv", "twin-2.csv", "model.json", "people.csv"] {
+            std::fs::write(out.join(name), "x\n1\n").unwrap();
+        }
+        let refused = |path: PathBuf| check_inputs(&out, &[&path]).is_err();
+        assert!(
+            refused(out.join("twin.csv"))
+                && refused(out.join("twin-2.csv"))
+                && refused(out.join("model.json"))
+        );
+        assert!(refused(out.join("../d/twin.csv")));
+        // It stays where it is.
+        assert!(!refused(out.join("people.csv")) && !refused(folder.0.join("twin.csv")));
     }
 }

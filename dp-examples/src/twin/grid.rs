@@ -90,7 +90,7 @@ impl<'s> Grid<'s> {
             Kind::Real { low, high } => {
                 let width = (high - low) / self.cells as f64;
                 let (from, to) = (low + width * first as f64, low + width * (last + 1) as f64);
-                let (least, most) = self.within.unwrap_or((f64::NEG_INFINITY, f64::INFINITY));
+                let (least, most) = self.within.unwrap_or((*low, *high));
                 let (from, to) = (from.max(least), to.min(most));
                 let number = from + (to - from) * share;
                 // One digit more than cells can tell apart.

@@ -62,7 +62,7 @@ pub use combined::combine_table;
 pub use encode::{Data, read_table};
 pub use error::{Error, Result};
 pub use files::{privacy_json, read_model, summary};
-pub use folder::{Paid, check_folder, write_made};
+pub use folder::{Paid, check_folder, check_inputs, write_made};
 pub use model::{Column, Model, Provenance};
 pub use plan::{Plan, Shape};
 pub use release::{Fitted, Settings, fit};

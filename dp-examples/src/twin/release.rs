@@ -82,6 +82,7 @@ pub fn fit(data: Data, settings: &Settings, purse: &mut (impl Purse + ?Sized), s
 
     let secret = seed.is_secret();
     let sizes = records.sizes().to_vec();
+    check_cells(&sizes)?;
     let mut marginals = Marginals::owning(records, seed)?;
     marginals.pay(&events, purse)?;
     let released =
@@ -162,4 +163,18 @@ fn core(columns: &[Encoding], mut named: Vec<usize>, target: Option<usize>) -> R
             combinations(&named, fewest)
         ))),
     }
+}
+
+/// Most cells that are counted at once.
+const MOST_AT_ONCE: usize = 1 << 26;
+
+/// Checks, before anything is paid for, that all columns can be counted one by one.
+pub(super) fn check_cells(sizes: &[u32]) -> Result<()> {
+    let cells: usize = sizes.iter().map(|size| *size as usize).sum();
+    if cells > MOST_AT_ONCE {
+        return Err(Error::input(format!(
+            "the columns have {cells} values together, at most {MOST_AT_ONCE} are counted: leave columns out of the schema"
+        )));
+    }
+    Ok(())
 }

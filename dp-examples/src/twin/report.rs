@@ -282,10 +282,17 @@ fn correlations(page: &mut String, model: &Model, rows: &Rows) -> std::fmt::Resu
 
 fn standardised(column: &Column, codes: &[(u32, f32)]) -> Vec<f64> {
     let grid = column.grid();
-    let of_piece: Vec<f64> =
-        column.pieces.iter().map(|&(first, last, _)| grid.middle((first, last))).collect();
-    let numbers: Vec<f64> = codes.iter().map(|(piece, _)| of_piece[*piece as usize]).collect();
-    let mean = numbers.iter().sum::<f64>() / numbers.len() as f64;
+    // A missing number says nothing of how columns go together: it counts as the mean of the others.
+    let of_piece: Vec<f64> = column
+        .pieces
+        .iter()
+        .map(|&(first, last, _)| if first < grid.cells() { grid.middle((first, last)) } else { f64::NAN })
+        .collect();
+    let mut numbers: Vec<f64> = codes.iter().map(|(piece, _)| of_piece[*piece as usize]).collect();
+    let known = numbers.iter().filter(|x| !x.is_nan());
+    let (sum, count) = known.fold((0.0, 0.0), |(sum, count), x| (sum + x, count + 1.0));
+    let mean = if count > 0.0 { sum / count } else { 0.0 };
+    numbers.iter_mut().filter(|x| x.is_nan()).for_each(|x| *x = mean);
     let variance = numbers.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / numbers.len() as f64;
     let scale = if variance > 0.0 { variance.sqrt() } else { 1.0 };
     numbers.into_iter().map(|x| (x - mean) / scale).collect()

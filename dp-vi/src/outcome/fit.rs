@@ -41,8 +41,8 @@ impl Fit {
     }
 
     /// The mean squared distance, from their mean, of the values at which the gradients were taken that the [corrected
-    /// posterior](Self::noise_aware) follows from; unconstrained, and in the coordinates of the run. `None` where there
-    /// is no such posterior.
+    /// posterior](Self::noise_aware) follows from, but for probes; unconstrained, and in the coordinates of the run. Of
+    /// antithetic draws they are the middles. `None` where there is no such posterior.
     ///
     /// The correction takes the log-likelihood for quadratic, so that the mean gradient is that at the mean of these
     /// values. That of a Poisson regression is not: `E e^(x·w) = e^(x·E w + xᵀ V x/2)` for values with the covariance

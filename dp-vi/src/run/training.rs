@@ -13,8 +13,8 @@ use crate::outcome::correction::hessian::Hessian;
 use crate::outcome::correction::hierarchy::Hierarchy;
 use crate::outcome::correction::noise_aware::{Evidence, NoiseAware};
 use crate::outcome::correction::probes::Probes;
-use crate::outcome::correction::tail::{CHANGE, GradientTail, TailMeans};
-use crate::outcome::correction::unknown_curvature::{self, ReleasedCurvature};
+use crate::outcome::correction::tail::{GradientTail, TailMeans};
+use crate::outcome::correction::unknown_curvature::{self, FromStart, ReleasedCurvature};
 use crate::outcome::fit::Fit;
 use crate::outcome::posterior::Posterior;
 use crate::outcome::report::{
@@ -492,17 +492,6 @@ impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
     }
 }
 
-/// Two noisy readings of a curvature, that at the end and one on the way, weighted by their precisions, and the standard
-/// deviation of what is left of the noise. The one on the way is off by as much as the curvature may have changed since.
-fn together((last, deviation): (&[f64], f64), early: Option<(Vec<f64>, f64)>) -> (Vec<f64>, f64) {
-    let Some((early, other)) = early else { return (last.to_vec(), deviation) };
-    let largest = last.iter().fold(0.0_f64, |largest, element| largest.max(element.abs()));
-    let precisions = (deviation.powi(-2), other.hypot(CHANGE * largest).powi(-2));
-    let both = precisions.0 + precisions.1;
-    let mean = |(last, early): (&f64, &f64)| (precisions.0 * last + precisions.1 * early) / both;
-    (last.iter().zip(&early).map(mean).collect(), both.sqrt().recip())
-}
-
 /// Where the guide has each site, unconstrained, in the coordinates of the run: its mean.
 pub(super) fn locations(shared: &Shared, guide: &dyn Guide, parameters: &[f64]) -> Vec<Vec<f64>> {
     let simulation = Simulation::of(shared, parameters);
@@ -524,7 +513,7 @@ fn correct(
     (estimator, program): (&Estimator, &mut RecordGradient<f64>),
     locations: &[Vec<f64>],
     CorrectionState {
-        tail, curvature, early, law, trace, mut prior, probes, hierarchy, excess, ..
+        tail, curvature, law, trace, mut prior, probes, hierarchy, excess, ..
     }: CorrectionState,
     (sampling, bound): (f64, Option<f64>),
 ) -> Option<(Option<NoiseAware>, bool)> {
@@ -569,7 +558,7 @@ fn correct(
         prior.at(&at.collect::<Vec<_>>())
     };
     let (prior_gradient, prior_curvature) = prior_at(&values);
-    let from_start = tail.from_start().map(|means| (prior_at(&means.values), means));
+    let from_start = tail.from_start();
     let mut arrived = true;
     if let Some(probes) = &probes {
         let searched = tail.searched()?;
@@ -592,22 +581,17 @@ fn correct(
     let curvature = curvature.zip(law).map(|(matrix, planned)| {
         let deviation =
             planned.noise_multiplier * bound.map_or(planned.clip_norm, |bound| planned.norm(bound));
-        let early = early.and_then(|early| Some((early.released?, early.deviation)));
-        let (matrix, deviation) = together((&matrix, deviation), early);
         let (matrix, scores) = match planned.with_scores {
             true => without_scores(&matrix, values.len()),
             false => (matrix, None),
         };
         (matrix, scores, planned.shape, deviation)
     });
-    let from_start = from_start.as_ref().map(|((prior_gradient, prior_curvature), means)| Evidence {
-        curvature: &[],
+    let from_start = from_start.as_ref().map(|means| FromStart {
         values: &means.values,
         gradients: &means.gradients,
         noise_variance: means.noise_variance,
         sampling: sampling / means.steps as f64,
-        prior_gradient,
-        prior_curvature,
     });
     let shares = imitation.as_ref().zip(probes.as_ref()).and_then(|(imitation, probes)| {
         imitation.shares((estimator, &mut *program), tail.probed()?, probes.axes())
@@ -616,8 +600,9 @@ fn correct(
     let infer = |evidence: &Evidence<'_>| match (tail.trace(), &curvature, &probes) {
         (_, Some((matrix, scores, shape, deviation)), _) => {
             let (path, scores, shape, deviation) = (path.as_ref(), *scores, *shape, *deviation);
+            let is_turned = estimator.shared.located.is_some();
             let released =
-                ReleasedCurvature { matrix, scores, shape, deviation, path, from_start: from_start.as_ref() };
+                ReleasedCurvature { matrix, scores, shape, deviation, path, from_start, is_turned };
             unknown_curvature::posterior(touched.clone(), evidence, &released)
         }
         (_, None, Some(probes)) => probes.posterior(touched.clone(), evidence, &shares),
@@ -676,22 +661,4 @@ pub(super) fn corrected(
         *marginal = Some(Marginal { loc: found.mean[range.clone()].to_vec(), scale: scale.collect() });
     }
     Some(Posterior::new(&shared.sites, marginals, simulation.corrected(found, places)?))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// A curvature on the way counts for as much as its noise, and half of the largest curvature, allow.
-    #[test]
-    fn a_curvature_on_the_way_is_off_by_what_may_have_changed() {
-        let together =
-            |early: f64, noise: f64| together((&[100.0, 0.0, 0.0, 50.0], 3.0), Some((vec![early; 4], noise)));
-        // With noise of 40 and a change of 50: a variance of 4,100 beside one of 9.
-        let (both, deviation) = together(200.0, 40.0);
-        assert!((both[0] - (100.0 / 9.0 + 200.0 / 4100.0) / (1.0 / 9.0 + 1.0 / 4100.0)).abs() < 1e-9);
-        assert!((deviation - (1.0_f64 / 9.0 + 1.0 / 4100.0).sqrt().recip()).abs() < 1e-12);
-        // Without noise it is off by the change alone.
-        assert!((together(200.0, 1e-9).0[3] - 50.0 - 150.0 * 9.0 / 2509.0).abs() < 1e-6);
-    }
 }

@@ -16,13 +16,13 @@ pub(crate) struct Path {
     pub(crate) variance: f64,
 }
 
-/// By how much the curvature may change from the way to its end, relative to itself, and so the difference of gradients
-/// between the last and the first third be off.
+/// By how much the difference of gradients between the last and the first third may be off, relative to its length,
+/// because the curvature on the way is not that at its end.
 ///
 /// In a logistic regression whose log-odds are normal with a standard deviation of 2 or 4 at the end, the curvature is on
-/// average 1.59 or 2.14 times as large from the middle of the way on, and 1.19 or 1.30 times from four fifths of it.
-/// These are one error of this size, or less.
-pub(crate) const CHANGE: f64 = 0.5;
+/// average 1.59 or 2.14 times as large from the middle of the way on, and 1.19 or 1.30 times from four fifths of it: of
+/// the difference .37 or .53 is too much, and .16 or .23.
+const CHANGE: f64 = 0.5;
 
 /// By how much, relative to its length, the difference of gradients between the steps before the tail and those in it may
 /// be off for the same reason, where it is only asked whether a run has been straight.
@@ -55,6 +55,8 @@ struct Stretch {
     gradients: Vec<f64>,
     /// Sum of the squares of all elements of the values.
     squares: f64,
+    /// Room for the sums before a step.
+    before: Vec<f64>,
     /// Sum of the steps' noise variances.
     variance: f64,
     /// Where some of the gradients were taken, where that is kept.
@@ -63,9 +65,8 @@ struct Stretch {
 
 impl Stretch {
     fn new(elements: usize, steps: std::ops::Range<u64>) -> Self {
-        let zeros = vec![0.0; elements];
-        let (values, gradients) = (zeros.clone(), zeros);
-        Self { steps, taken: 0, values, gradients, squares: 0.0, variance: 0.0, snapshots: None }
+        let [values, gradients, before] = [(); 3].map(|()| vec![0.0; elements]);
+        Self { steps, taken: 0, values, gradients, squares: 0.0, before, variance: 0.0, snapshots: None }
     }
 
     /// Takes a step that belongs to it.
@@ -74,10 +75,10 @@ impl Stretch {
         if let Some(snapshots) = &mut self.snapshots {
             snapshots.take(self.taken, norm, estimator.shared.drawn_values());
         }
-        let before = self.values.clone();
+        self.before.copy_from_slice(&self.values);
         latent.add_to_means(&estimator.shared, released, &mut self.values, &mut self.gradients);
-        self.squares +=
-            before.iter().zip(&self.values).map(|(before, after)| (after - before).powi(2)).sum::<f64>();
+        let moved = self.before.iter().zip(&self.values).map(|(before, after)| (after - before).powi(2));
+        self.squares += moved.sum::<f64>();
         self.variance += noise * noise;
         self.taken += 1;
     }
@@ -100,6 +101,7 @@ impl Stretch {
             values: both(&self.values, &other.values),
             gradients: both(&self.gradients, &other.gradients),
             squares: self.squares + other.squares,
+            before: self.before.clone(),
             variance: self.variance + other.variance,
             snapshots: self
                 .snapshots
@@ -196,8 +198,8 @@ pub(crate) struct GradientTail {
 impl GradientTail {
     /// For a run whose last `share` of steps enters the correction in any case.
     ///
-    /// With `straight`, those before enter too if their gradients do not show that they should not. With a
-    /// path, the first and the last third are kept apart.
+    /// With `straight`, those before are kept, too, and tell of the curvature if their gradients do not show that it was
+    /// another. With a path, the first and the last third are kept apart.
     pub(crate) fn new(
         elements: usize,
         (steps, share): (u64, f64),

@@ -188,9 +188,9 @@ pub(crate) fn variance_along(variances: &DMatrix<f64>, axes: &DMatrix<f64>, (j, 
 ///    each element has an exponential prior of mean `b` and is read off the projected release.
 /// 4. *Along the values.* Where a likelihood saturates, the curvature is smallest along the values themselves: records
 ///    with large log-odds say little of how large they are. That direction is known apart from the release, so what was
-///    read along it is neither pushed nor chosen, while a mean over other directions would contradict it. It is taken out
-///    before the others are looked at if it is an axis of the release but for the noise, and otherwise as far as it lies
-///    in no direction that stands out. The prior is log-normal, with the others' geometric mean for its mean and the
+///    read along it is not chosen, while a mean over other directions would contradict it. It is taken out before the
+///    others are looked at if it is an axis of the release but for the noise, and otherwise as far as it lies in no
+///    direction that stands out. The prior is log-normal, with the others' geometric mean for its mean and the
 ///    spread of all hidden curvatures, and the law that follows is used as it is (see [`Reading`]): a log-normal law
 ///    of the same moments would leave out small curvatures, which values far away follow from.
 ///
@@ -223,25 +223,25 @@ struct Own {
 }
 
 /// The least share of the values' length that is left of them beside the directions that stand out, for a reading of the
-/// curvature along what is left.
+/// curvature along what is left: with less, that direction is one of rounding and of the noise in the others.
 const LEAST_LEFT: f64 = 0.1;
 
 /// Standard deviations of its mean, `n − 1` variances, by which the sum of squares of what was read of the curvature
-/// between the values' direction and the others may be too large to be taken for noise.
+/// between the values' direction and the others may be too large to be taken for noise: of noise alone one in forty is.
 const ACROSS: f64 = 2.0;
 
 impl CurvatureLaw {
-    /// `negligible` is a curvature from which nothing can be learned; the curvature is that at `values`. `None` if the
-    /// release is not finite.
+    /// `negligible` is a curvature from which nothing can be learned; the curvature is that at `values`, where linear
+    /// predictors are proportional to these. `None` if the release is not finite.
     pub(super) fn new(
         released: &ReleasedCurvature<'_>,
         n: usize,
         negligible: f64,
-        values: &[f64],
+        values: Option<&[f64]>,
     ) -> Option<Self> {
         let s = released.deviation;
         let observed = Observed::new(released, n)?;
-        let values = Some(DVectorView::from_slice(values, n)).filter(|values| {
+        let values = values.map(|values| DVectorView::from_slice(values, n)).filter(|values| {
             released.shape == CurvatureShape::Full && n > 1 && s > 0.0 && values.norm() > 0.0
         });
         let alone = values.and_then(|values| observed.alone(&values.normalize()));
@@ -397,10 +397,14 @@ impl CurvatureLaw {
                 lower[(k, j)] = self.below[(k, j)] * z;
             }
             let z = standard.next().copied().unwrap_or(0.0);
-            lower[(k, k)] = match &self.own {
-                Some(own) if own.axis == k => (own.share * own.law.quantile(z)).sqrt(),
-                _ => (0.5 * (self.diagonal[k].0 + self.diagonal[k].1 * z)).exp(),
-            };
+            lower[(k, k)] = (0.5 * (self.diagonal[k].0 + self.diagonal[k].1 * z)).exp();
+            if let Some(own) = self.own.as_ref().filter(|own| own.axis == k) {
+                // What comes through other directions is a share of what there is.
+                let drawn = own.law.quantile(z);
+                lower[(k, k)] = (own.share * drawn).sqrt();
+                let times = (drawn / own.law.mean).sqrt();
+                (0..k).for_each(|j| lower[(k, j)] *= times);
+            }
         }
         symmetrised(&(&lower * lower.transpose()))
     }

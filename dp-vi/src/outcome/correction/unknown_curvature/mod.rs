@@ -57,7 +57,18 @@ pub(crate) struct ReleasedCurvature<'a> {
     pub(crate) path: Option<&'a Path>,
     /// What gradients of all steps say, from the first on, which is where it is whatever the records are. They tell of
     /// the curvature, where it hardly changed along the way.
-    pub(crate) from_start: Option<&'a Evidence<'a>>,
+    pub(crate) from_start: Option<FromStart<'a>>,
+    /// Whether zero, where linear predictors are the same for all records, is elsewhere in these coordinates.
+    pub(crate) is_turned: bool,
+}
+
+/// Means over all steps of a run, as those of [`Evidence`] over the last.
+#[derive(Clone, Copy)]
+pub(crate) struct FromStart<'a> {
+    pub(crate) values: &'a [f64],
+    pub(crate) gradients: &'a [f64],
+    pub(crate) noise_variance: f64,
+    pub(crate) sampling: f64,
 }
 
 /// A mean gradient, in the basis of the curvature's law, and the prior's mean relative to the `t̄` of its steps.
@@ -217,27 +228,34 @@ fn summarised(
         return None;
     }
     let law = match variances {
-        None => CurvatureLaw::new(released, n, negligible, evidence.values)?,
+        None => CurvatureLaw::new(released, n, negligible, (!released.is_turned).then_some(evidence.values))?,
         Some(variances) => CurvatureLaw::of_readings(&square(released.matrix, n), variances, negligible)?,
     };
     let inward = law.basis.transpose();
     let vectors = &inward * &prior.eigenvectors;
     let root = DMatrix::from_diagonal(&precisions.map(|p| p.sqrt().recip()));
-    let seen = |evidence: &Evidence<'_>| {
-        let pull = &prior.eigenvectors.transpose() * DVectorView::from_slice(evidence.prior_gradient, n);
+    let pull = &prior.eigenvectors.transpose() * DVectorView::from_slice(evidence.prior_gradient, n);
+    let seen = Seen {
+        gradient: &inward * DVectorView::from_slice(evidence.gradients, n),
+        noise: match variances {
+            None => DMatrix::from_diagonal_element(n, n, evidence.noise_variance),
+            Some(_) => compose(&DMatrix::from_diagonal(&noise), &inward),
+        },
+        sampling: 1.0 + evidence.sampling,
+        prior_mean: &vectors * pull.component_div(&precisions),
+    };
+    let from_start = |all: FromStart<'_>| {
+        let nearer = DVectorView::from_slice(evidence.values, n) - DVectorView::from_slice(all.values, n);
         Seen {
-            gradient: &inward * DVectorView::from_slice(evidence.gradients, n),
-            noise: match variances {
-                None => DMatrix::from_diagonal_element(n, n, evidence.noise_variance),
-                Some(_) => compose(&DMatrix::from_diagonal(&noise), &inward),
-            },
-            sampling: 1.0 + evidence.sampling,
-            prior_mean: &vectors * pull.component_div(&precisions),
+            gradient: &inward * DVectorView::from_slice(all.gradients, n),
+            noise: DMatrix::from_diagonal_element(n, n, all.noise_variance),
+            sampling: 1.0 + all.sampling,
+            prior_mean: &seen.prior_mean + &inward * nearer,
         }
     };
     let known = Known {
-        seen: seen(evidence),
-        from_start: released.from_start.map(seen),
+        from_start: released.from_start.map(from_start),
+        seen,
         commutes: variances.is_none(),
         scores: released.scores.map(|read| {
             let scale = released.shape.score(n);

@@ -84,13 +84,19 @@ pub(super) fn summarised(
         let next = (0..n).map(|k| {
             let others = (all - moved(k, &found[k])).max(0.0);
             let through = THROUGH * alone * centre[k] * others;
-            let of = |evidence: &Evidence<'_>| Seen {
+            let seen = Seen {
                 gradient: evidence.gradients[k],
                 pull: evidence.prior_gradient[k],
                 noise: evidence.noise_variance + through,
                 scores: share * (1.0 + evidence.sampling),
             };
-            one(&of(evidence), released.from_start.map(of).as_ref(), precisions[k], (centre[k], s))
+            let from_start = released.from_start.map(|all| Seen {
+                gradient: all.gradients[k],
+                pull: evidence.prior_gradient[k] + precisions[k] * (evidence.values[k] - all.values[k]),
+                noise: all.noise_variance + through,
+                scores: share * (1.0 + all.sampling),
+            });
+            one(&seen, from_start.as_ref(), precisions[k], (centre[k], s))
         });
         found = next.collect::<Option<Vec<One>>>()?;
     }

@@ -62,16 +62,22 @@ impl Problem {
         scores: Option<f64>,
         from_start: Option<&Self>,
     ) -> NoiseAware {
-        let pulls = [Some(self), from_start].map(|of| of.map(Self::pull));
-        let evidence = self.evidence(pulls[0].as_ref().unwrap());
-        let from_start = from_start.zip(pulls[1].as_ref()).map(|(of, pull)| of.evidence(pull));
+        let pull = self.pull();
+        let evidence = self.evidence(&pull);
+        let from_start = from_start.map(|all| FromStart {
+            values: all.at.as_slice(),
+            gradients: all.gradient.as_slice(),
+            noise_variance: all.noise_variance,
+            sampling: 0.0,
+        });
         let released = ReleasedCurvature {
             matrix: self.matrix.as_slice(),
             shape,
             deviation: self.deviation,
             scores,
             path: None,
-            from_start: from_start.as_ref(),
+            from_start,
+            is_turned: false,
         };
         summarised(vec!["u".to_owned()], &evidence, (&vec![1.0; self.at.len()], None), &released, UNMOVED)
             .unwrap()
@@ -208,8 +214,9 @@ fn the_chain_finds_the_integral() {
             scores: None,
             path: None,
             from_start: None,
+            is_turned: false,
         };
-        let law = CurvatureLaw::new(&released, n, 0.02 * 3.0 * 0.25, problem.at.as_slice()).unwrap();
+        let law = CurvatureLaw::new(&released, n, 0.02 * 3.0 * 0.25, Some(problem.at.as_slice())).unwrap();
         let inward = law.basis.transpose();
         let seen = || Seen {
             gradient: &inward * &problem.gradient,
@@ -263,6 +270,7 @@ fn a_path_that_contradicts_the_release_is_left_out() {
             scores: None,
             path: Some(&path),
             from_start: None,
+            is_turned: false,
         };
         let observed = Observed::new(&released, 3).unwrap();
         let direction = along.normalize();
@@ -294,6 +302,7 @@ fn release_and_path_are_combined() {
             scores: None,
             path: Some(&path),
             from_start: None,
+            is_turned: false,
         };
         let observed = Observed::new(&released, 3).unwrap();
         if simulation == 0 {
@@ -335,8 +344,9 @@ fn the_centre_takes_the_noise_out() {
             scores: None,
             path: None,
             from_start: None,
+            is_turned: false,
         };
-        let law = CurvatureLaw::new(&released, n, 1e-3, &vec![0.0; n]).unwrap();
+        let law = CurvatureLaw::new(&released, n, 1e-3, None).unwrap();
         let top = law.basis.column(0).into_owned();
         first += law.centre[0] / 200.0;
         seen += top.dot(&(&truth * &top)) / 200.0;
@@ -360,8 +370,9 @@ fn draws_have_the_centre_as_their_mean() {
         scores: None,
         path: None,
         from_start: None,
+        is_turned: false,
     };
-    let law = CurvatureLaw::new(&released, 3, 0.1, &[0.0; 3]).unwrap();
+    let law = CurvatureLaw::new(&released, 3, 0.1, None).unwrap();
     let mut mean = DMatrix::<f64>::zeros(3, 3);
     for _ in 0..40_000 {
         mean += law.draw(normals.vector(6).as_slice()) / 40_000.0;
@@ -439,8 +450,9 @@ fn a_parameter_without_a_prior_and_a_diagonal_are_handled() {
         scores: None,
         path: None,
         from_start: None,
+        is_turned: false,
     };
-    assert!(CurvatureLaw::new(&released, 3, 0.1, &[0.0; 3]).is_none());
+    assert!(CurvatureLaw::new(&released, 3, 0.1, None).is_none());
 }
 
 /// Against Riemann sums of 2·10⁵ points, whose error is below 1e-8 here.
@@ -479,13 +491,16 @@ fn one_by_one_is_the_chain_where_there_is_one_value() {
         let chain = problem.found(CurvatureShape::Diagonal);
         let pull = problem.pull();
         let evidence = problem.evidence(&pull);
+        let Evidence { values, gradients, noise_variance, sampling, .. } = evidence;
+        let from_start = FromStart { values, gradients, noise_variance, sampling };
         let released = ReleasedCurvature {
             matrix: problem.matrix.as_slice(),
             shape: CurvatureShape::Diagonal,
             deviation: s,
             scores: None,
             path: None,
-            from_start: Some(&evidence),
+            from_start: Some(from_start),
+            is_turned: false,
         };
         let found = one_by_one::summarised(vec!["u".to_owned()], &evidence, &released, UNMOVED).unwrap();
         let (a, b) = (found.covariance[0].sqrt(), chain.covariance[0].sqrt());
@@ -625,9 +640,10 @@ fn a_small_curvature_along_the_values_is_possible() {
             scores: None,
             path: None,
             from_start: None,
+            is_turned: false,
         };
-        for (missed, named) in missed.iter_mut().zip([values.clone(), DVector::zeros(n)]) {
-            let law = CurvatureLaw::new(&released, n, 0.1, named.as_slice()).unwrap();
+        for (missed, named) in missed.iter_mut().zip([Some(values.as_slice()), None]) {
+            let law = CurvatureLaw::new(&released, n, 0.1, named).unwrap();
             let inward = law.basis.transpose() * &values / 3.0;
             let mut below = 0;
             for _ in 0..200 {
@@ -653,9 +669,10 @@ fn a_curvature_that_is_known_is_kept_along_the_values() {
         scores: None,
         path: None,
         from_start: None,
+        is_turned: false,
     };
     for values in [[1.0, 0.0, 0.0], [0.3, 0.8, -0.5], [0.0, 0.0, 0.0]] {
-        let law = CurvatureLaw::new(&released, 3, 0.1, &values).unwrap();
+        let law = CurvatureLaw::new(&released, 3, 0.1, Some(&values)).unwrap();
         let drawn = law.draw(normals.vector(6).as_slice());
         assert!((compose(&drawn, &law.basis) - example()).amax() < 6.0 * deviation, "{values:?}");
     }
