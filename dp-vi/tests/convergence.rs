@@ -228,6 +228,26 @@ fn standard_deviations_have_converged_too() {
     }
 }
 
+/// The logarithm of a gamma variable of shape `a` and rate 1, `a u − eᵘ`. The nearest normal has the standard deviation
+/// `1/√a`. Of shapes of .05 and .01, as of vague priors of rates, it reaches over so many orders of magnitude that draws
+/// which decide about `E eᵘ` are never drawn; means came out twice as far from 0, and the bound as 3.7 ± .02.
+#[test]
+fn heavy_tailed_gradients_do_not_converge() {
+    for (shape, arrives) in [(2.0, true), (0.5, true), (0.05, false), (0.01, false)] {
+        let model = move |ctx: &mut Ctx<'_>| {
+            let u = real(ctx, "u")?;
+            ctx.factor("f", shape * u - u.exp())
+        };
+        for seed in 1..4 {
+            let fit = DpVi::new(model, AutoNormal::new()).seed(Seed::for_tests(seed)).fit_public().unwrap();
+            let convergence = fit.convergence().unwrap();
+            assert_eq!(convergence.converged, arrives, "{shape}: {convergence}");
+            let sd = fit.posterior().sd("u").unwrap()[[]];
+            assert!(!arrives || (sd * shape.sqrt() - 1.0).abs() < 0.1, "{shape}: {sd}");
+        }
+    }
+}
+
 /// Nothing holds `a - b` where only `a + b` is seen, and a separable logistic regression has no maximum.
 #[test]
 fn improper_posteriors_do_not_converge() {

@@ -313,9 +313,13 @@ fn moments(support: Constraint, loc: f64, scale: f64) -> (f64, f64) {
     if support == Constraint::Real || scale == 0.0 {
         return (support.constrain_number(loc), scale);
     }
-    if support.interior() == Constraint::Positive {
-        let mean = (loc + 0.5 * scale * scale).exp();
-        return (mean, mean * (scale * scale).exp_m1().sqrt());
+    let mean = (loc + 0.5 * scale * scale).exp();
+    let sd = mean * (scale * scale).exp_m1().sqrt();
+    match support.interior() {
+        Constraint::Positive => return (mean, sd),
+        Constraint::GreaterThan(bound) => return (bound + mean, sd),
+        Constraint::LessThan(bound) => return (bound - mean, sd),
+        _ => {}
     }
     let integral = |f: &dyn Fn(f64) -> f64| {
         let (mut total, mut weight) = (0.0, 0.0);
@@ -542,6 +546,12 @@ mod tests {
             m2 += weight * x * x;
         }
         assert!((mean - m1 / w).abs() < 1e-9 && (sd - (m2 / w - mean * mean).sqrt()).abs() < 1e-8);
+        // Beyond a bound they are those of a log-normal, however wide.
+        for scale in [0.5, 9.0] {
+            let (mean, sd) = moments(Constraint::Positive, 0.3, scale);
+            assert_eq!(moments(Constraint::GreaterThan(4.0), 0.3, scale), (4.0 + mean, sd));
+            assert_eq!(moments(Constraint::AtMost(4.0), 0.3, scale), (4.0 - mean, sd));
+        }
         let (mean, sd) = moments(Constraint::UnitInterval, 0.0, 2.0);
         assert!((mean - 0.5).abs() < 1e-14 && sd > 0.2 && sd < 0.5);
         assert!((moments(Constraint::UnitInterval, 1.0, 1e-4).1 - 1e-4 * 0.196_611_933).abs() < 1e-11);

@@ -98,6 +98,10 @@ impl fmt::Display for Convergence {
                  model so that its density has lighter tails and values near 0 and 1, or take another guide.",
                 self.remaining
             )?,
+            Some(Doubt::Rare) => write!(
+                f,
+                "NOT CONVERGED: draws that are too rare to be seen decide where the guide belongs, for gradients have heavy                  tails; means and standard deviations may be far off, and the bound is. Narrow a prior that reaches over many                  orders of magnitude, or write the model so that its density has lighter tails."
+            )?,
             Some(Doubt::Improper) => write!(
                 f,
                 "NOT CONVERGED: the posterior may be improper, for there is a direction in which no prior and no data \
@@ -118,14 +122,13 @@ impl fmt::Display for Convergence {
         }
         let (k, share) = (self.pareto_k, self.effective_share);
         match () {
+            () if !self.elbo.is_finite() => write!(f, " The guide reaches where the density is not finite."),
             () if share > 0.95 => write!(
                 f,
                 " The guide is all but the posterior where its draws are: importance weights differ by little. Other modes \
                  cannot be seen from here."
             ),
-            () if k.is_nan() || !self.elbo.is_finite() => {
-                write!(f, " The guide reaches where the density is not finite.")
-            }
+            () if k.is_nan() => write!(f, " The guide reaches where the density is not finite."),
             () if k < 0.5 && share >= 0.6 => {
                 write!(f, " Pareto k = {k:.2}: the guide is close to the posterior.")
             }
@@ -161,7 +164,51 @@ struct Quality {
     evidence: f64,
     /// The draw with the largest weight.
     best: DVector<f64>,
+    /// The largest `k̂` of an axis' slopes `|z_k ∂ ln p/∂z_k|`, of which the scale along it follows.
+    rare: f64,
+    /// What draws beyond [`FAR`] deviations along an axis add to its mean slope, the largest of all: next to nothing of a
+    /// normal, whose slopes have the mean 1.
+    unseen: f64,
     evaluations: u64,
+}
+
+/// Above this `k̂` a law has no mean.
+const NO_MEAN: f64 = 1.0;
+
+/// Deviations along an axis at which slopes are looked at that no draw sees: of a million one lies beyond 5.
+const FAR: [f64; 3] = [5.0, 6.5, 8.0];
+
+/// The mean slope along an axis that draws beyond [`FAR`] may add: as much as all slopes of a normal are together.
+const MOST_UNSEEN: f64 = 1.0;
+
+/// What slopes far out along each axis add to its mean slope, by a sum over [`FAR`] on both sides; the largest.
+///
+/// # Errors
+/// As the density.
+fn unseen(normal: &Normal, density: &mut Density<'_>) -> Result<f64> {
+    let n = normal.mean.len();
+    let far: Vec<f64> = FAR.iter().flat_map(|z| [*z, -z]).collect();
+    let mut points = DMatrix::zeros(n, far.len() * n);
+    for (mut point, (axis, z)) in points.column_iter_mut().zip(axes(n, &far)) {
+        point.copy_from(&(&normal.mean + *z * normal.factor.column(axis)));
+    }
+    let (mut values, mut gradients) = (vec![0.0; points.ncols()], DMatrix::zeros(n, points.ncols()));
+    density.evaluate(&points, &mut values, &mut gradients)?;
+    let mut all = vec![0.0; n];
+    for (gradient, (axis, z)) in gradients.column_iter().zip(axes(n, &far)) {
+        let slope = z * normal.factor.column(axis).dot(&gradient);
+        let share = (-0.5 * z * z).exp() / (2.0 * std::f64::consts::PI).sqrt() * (FAR[1] - FAR[0]);
+        // Where a density is not finite it says nothing here.
+        if slope.is_finite() {
+            all[axis] += share * slope.abs();
+        }
+    }
+    Ok(all.into_iter().fold(0.0, f64::max))
+}
+
+/// Each of these places on each axis.
+fn axes(n: usize, far: &[f64]) -> impl Iterator<Item = (usize, &f64)> {
+    (0..n).flat_map(move |axis| far.iter().map(move |z| (axis, z)))
 }
 
 impl Quality {
@@ -193,14 +240,19 @@ impl Quality {
             finite.fold((0, f64::NEG_INFINITY), |best, x| if x.1 > best.1 { x } else { best });
         let weights = logs.iter().map(|x| (x - largest).exp());
         let (sum, squares) = weights.fold((0.0, 0.0), |(sum, squares), w| (sum + w, squares + w * w));
+        let slopes = normal.factor.tr_mul(&gradients).component_mul(&draws);
+        let rare = slopes.row_iter().map(|row| pareto_k(row.iter().map(|slope| slope.abs().ln()).collect()));
+        let rare = rare.fold(f64::NEG_INFINITY, f64::max);
         Ok(Self {
+            rare,
+            unseen: unseen(normal, density)?,
             elbo,
             elbo_error: (variance / number as f64).sqrt(),
             pareto_k: pareto_k(logs),
             effective_share: sum * sum / (squares * number as f64),
             evidence: largest + (sum / number as f64).ln(),
             best: points.column(place).into_owned(),
-            evaluations: number as u64,
+            evaluations: (number + 2 * FAR.len() * n) as u64,
         })
     }
 
@@ -308,6 +360,11 @@ pub(crate) fn converge(
         }
     }
     let Found { normal, remaining, doubt, .. } = found;
+    // A mean of draws that has no expectation, as far as the draws tell, was not found by them.
+    let doubt = doubt.or_else(|| {
+        let is_rare = quality.rare > NO_MEAN || quality.unseen > MOST_UNSEEN;
+        (family.is_some() && is_rare).then_some(Doubt::Rare)
+    });
     let convergence = Convergence {
         converged: doubt.is_none() && (family.is_none() || quality.elbo.is_finite()),
         remaining,

@@ -61,6 +61,8 @@ pub(crate) enum Doubt {
     Moving,
     /// Different draws lead to different normals.
     Noise,
+    /// Draws that are too rare to be seen decide where the normal belongs.
+    Rare,
     /// A direction that neither prior nor data hold.
     Improper,
 }
@@ -262,11 +264,16 @@ impl Search<'_> {
                 return Ok(Found { normal, evaluations: self.evaluations, remaining, doubt });
             }
             before = Some((chart.normal.clone(), round.error));
+            let last = pairs;
             let wanted = pairs as f64 * 1.2 * (round.error / GOOD_ENOUGH).powi(2);
             // As many again even if they were enough: the next round is to agree with this one.
             pairs = (wanted.min(8.0 * pairs as f64) as usize).max(pairs);
             if round.error >= 0.2 * GOOD_ENOUGH {
                 pairs = pairs.max(MANY_PAIRS);
+            }
+            if doubt.is_some() {
+                // So that it ends: rounds may stay apart although each has a small error.
+                pairs = pairs.max(2 * last);
             }
             pairs = pairs.min(most);
         }
