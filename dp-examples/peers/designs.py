@@ -6,7 +6,7 @@
 Each run draws a table, an intercept and slopes anew, and fits them by the program `fit` at delta 1e-6 under add/remove. Printed are the share held by
 90 % intervals, over all coefficients and of the worst; the root mean square of (mean - truth) over the stated standard deviation; the median standard
 deviation; and for sigma (nu, or the share of zeros) the share held, mean and standard deviation over the truth (the root mean square of residuals of
-gaussian).
+gaussian). Of bernoulli and poisson it is how large slopes are relative to those without privacy, by least squares over all runs.
 
 Needs numpy.
 """

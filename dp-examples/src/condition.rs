@@ -165,7 +165,7 @@ impl fmt::Display for Condition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let bare = !self.column.is_empty()
             && self.column.trim() == self.column
-            && !self.column.starts_with('"')
+            && !self.column.starts_with(['"', '`'])
             && !self.column.contains(is_operator);
         if bare {
             f.write_str(&self.column)?;
@@ -219,6 +219,10 @@ fn parse(all: &[char]) -> Result<Condition, Mistake> {
     let start = skip_space(all, 0);
     let (column, after) = if all.get(start) == Some(&'"') {
         quoted_text(all, start)?
+    } else if all.get(start) == Some(&'`') {
+        // As a formula writes names that are no words.
+        let end = (start + 1..all.len()).find(|&i| all[i] == '`').ok_or((start, CLOSING))?;
+        (all[start + 1..end].iter().collect(), end + 1)
     } else {
         let end = (start..all.len()).find(|&i| is_operator(all[i])).unwrap_or(all.len());
         (trimmed(&all[start..end]), end)
@@ -299,6 +303,17 @@ mod tests {
 
     fn message(expression: &str) -> String {
         expression.parse::<Condition>().unwrap_err().to_string()
+    }
+
+    /// As in a formula.
+    #[test]
+    fn names_may_stand_in_backquotes() {
+        let expected = ("ring count".to_owned(), Operator::Above, Comparand::Number(9.0));
+        assert_eq!(parts("`ring count` > 9"), expected);
+        assert_eq!(parts(" `ring count`>9"), expected);
+        assert!(message("`ring count > 9").contains("never closed"));
+        let odd: Condition = Condition::new("`x", Operator::Equal, Comparand::Number(1.0)).unwrap();
+        assert_eq!(odd.to_string().parse::<Condition>().unwrap(), odd);
     }
 
     #[test]

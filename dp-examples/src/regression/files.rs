@@ -43,17 +43,20 @@ fn rows(specification: &Specification, one: &Outcomes) -> Vec<Row> {
         .collect()
 }
 
-fn scale_in_words(family: Family) -> String {
-    format!(
-        "change of {} from the middle of a column's bounds to its end, or from the baseline",
-        family.scale_in_words()
-    )
+fn scale_in_words(specification: &Specification) -> String {
+    let has_intercept = specification.columns.iter().any(|column| column.of.name == "Intercept");
+    let of = match has_intercept || specification.family == Family::Ordinal {
+        true => "from the middle of a column's bounds to its end, or from the baseline",
+        // Without an intercept columns are not centred, and no category is left out.
+        false => "from 0 to the larger end of a column's bounds, or for a category",
+    };
+    format!("change of {} {of}", specification.family.scale_in_words())
 }
 
 fn picture(specification: &Specification, one: &Outcomes) -> Option<Result<String>> {
     let rows = rows(specification, one);
     let title = format!("{} at epsilon = {}", specification.outcome.name, one.epsilon);
-    (!rows.is_empty()).then(|| forest::svg(&title, &scale_in_words(specification.family), &rows))
+    (!rows.is_empty()).then(|| forest::svg(&title, &scale_in_words(specification), &rows))
 }
 
 fn meaning(privacy: &PrivacyReport, epsilon: f64) -> String {
@@ -207,8 +210,8 @@ pub(super) fn about(specification: &Specification) -> Vec<String> {
     ];
     for group in specification.groups.iter().filter(|group| group.columns.len() > 1) {
         about.push(format!(
-            "Intercepts and slopes by {0} are independent of one another: (x | {0}) is read as (x || {0}), without the \
-             correlations that brms would estimate.",
+            "Intercepts and slopes by {0} are independent of one another at the middle of the bounds of columns: (x | {0}) is \
+             read as (x || {0}), without the correlations that brms would estimate, and sd({0}, Intercept) is the spread there.",
             group.column
         ));
     }

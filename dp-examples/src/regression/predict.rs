@@ -6,7 +6,7 @@ use super::family::Family;
 use super::outcome::Outcome;
 use super::posterior::{Draws, quantile};
 use super::specification::Specification;
-use crate::formula::matrix::Design;
+use crate::formula::matrix::{ColumnOf, Design};
 use crate::{Error, Result};
 
 /// What is predicted for one record.
@@ -22,8 +22,36 @@ pub struct Prediction {
     pub probabilities: Vec<f64>,
 }
 
-/// How many columns a design and draws must have in common is checked by their names.
-fn check(draws: &Draws, design: &Design, family: Family) -> Result<Vec<usize>> {
+/// Whether a column is the one that a model was fitted to: a formula, bounds or categories that were altered since make
+/// another of it. What a file keeps of a number may be off in its last digit.
+fn is_same(one: &ColumnOf, other: &ColumnOf) -> bool {
+    let close = |a: f64, b: f64| (a - b).abs() <= 1e-9 * a.abs().max(b.abs());
+    (&one.name, &one.term, one.indicator) == (&other.name, &other.term, other.indicator)
+        && close(one.low, other.low)
+        && close(one.high, other.high)
+}
+
+/// Checks that a design is of the formula, the bounds and the categories that a model was fitted with, and finds the place
+/// of each coefficient's column by its name.
+fn check(specification: &Specification, draws: &Draws, design: &Design) -> Result<Vec<usize>> {
+    let family = specification.family;
+    let other = |what: &str| Error::Formula {
+        reason: format!(
+            "the model was fitted with another {what}: its formula or its schema has been changed since"
+        ),
+    };
+    for column in &specification.columns {
+        if !design.matrix.columns.iter().any(|found| is_same(found, &column.of)) {
+            return Err(other(&format!("column '{}'", column.of.name)));
+        }
+    }
+    for (group, found) in specification.groups.iter().zip(&design.groups) {
+        let same = group.columns.len() == found.matrix.columns.len()
+            && group.columns.iter().zip(&found.matrix.columns).all(|(one, other)| is_same(&one.of, other));
+        if !same || group.column != found.column || group.levels != found.levels {
+            return Err(other(&format!("group '{}'", group.column)));
+        }
+    }
     let place = |name: &String| {
         design.matrix.columns.iter().position(|column| column.name == *name).ok_or_else(|| Error::Formula {
             reason: format!("the model has a coefficient of '{name}', and the records have no such column"),
@@ -104,7 +132,7 @@ impl<'a> Means<'a> {
         design: &'a Design,
     ) -> Result<Self> {
         specification.outcome.check_bounds().map_err(|reason| Error::Formula { reason })?;
-        let places = check(draws, design, specification.family)?;
+        let places = check(specification, draws, design)?;
         let cuts = (1..).map_while(|cut| draws.other(&format!("cut[{cut}]"))).collect();
         let of =
             |j: usize| draws.coefficients.iter().map(|drawn| drawn.get(j).copied().unwrap_or(0.0)).collect();

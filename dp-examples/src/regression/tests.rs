@@ -195,6 +195,38 @@ fn units_of_the_file() {
     }
 }
 
+/// Draws of a model that was altered are not those of its columns.
+#[test]
+fn a_model_predicts_for_its_own_columns_only() {
+    let (specification, design, values) = regression("y ~ age + (age | job)", Family::Gaussian, &[]).unwrap();
+    let records = specification.records(&design, &values).unwrap();
+    let settings = Settings { steps: Some(2), ..Settings::default() };
+    let fit = fitted(&specification, records, (Budget::add_remove(1.0, 1e-6), 1), &settings);
+    let draws = fit.draws(&specification).unwrap();
+    let predicted = |specification: &Specification| {
+        super::predict::predict(specification, &draws, &design).map_err(|error| error.to_string())
+    };
+    assert!(predicted(&specification).is_ok());
+    let mut bounds = specification.clone();
+    bounds.columns[1].of.high *= 2.0;
+    assert!(predicted(&bounds).unwrap_err().contains("another column 'age'"));
+    let mut levels = specification.clone();
+    levels.groups[0].levels.swap(0, 1);
+    assert!(predicted(&levels).unwrap_err().contains("another group 'job'"));
+    let mut slopes = specification.clone();
+    slopes.groups[0].columns.pop();
+    assert!(predicted(&slopes).is_err());
+}
+
+/// A cell without a value is neither yes nor no, and a category that there is not is no outcome.
+#[test]
+fn conditions_are_on_categories_that_there_are() {
+    let told =
+        |formula: &str| regression(formula, Family::Bernoulli, &[]).err().map(|error| error.to_string());
+    assert_eq!(told("job == a ~ age"), None);
+    assert!(told("job == z ~ age").unwrap().contains("none of the categories of job"));
+}
+
 #[test]
 fn mistakes_say_what_to_do() {
     for (formula, family, prior, part) in [

@@ -49,11 +49,14 @@ impl Constraint {
         text: &str,
         find: impl Fn(&str) -> Option<(&'k String, &'k Kind)>,
     ) -> Result<Self, String> {
-        let (given, then) = match text.split_once("=>") {
-            Some((given, then)) => (Some(given), then),
-            None => (None, text),
+        let parts = outside_quotes(text, "=>");
+        let (given, then) = match parts.as_slice() {
+            [given, ..] if parts.len() > 1 => (Some(*given), &text[given.len() + "=>".len()..]),
+            _ => (None, text),
         };
-        let all = |text: &str| text.split(" and ").map(|part| comparison(part, &find)).collect();
+        let all = |text: &str| {
+            outside_quotes(text, " and ").into_iter().map(|part| comparison(part, &find)).collect()
+        };
         let given = given.map(all).transpose()?.unwrap_or_default();
         let then: Vec<Comparison> = all(then)?;
         if given.is_empty()
@@ -106,6 +109,20 @@ impl Comparison {
     }
 }
 
+/// The parts of a text between these words, but for words in quotes.
+fn outside_quotes<'t>(text: &'t str, between: &str) -> Vec<&'t str> {
+    let (mut parts, mut from, mut quoted) = (Vec::new(), 0, false);
+    for (at, character) in text.char_indices() {
+        quoted ^= character == '"';
+        if !quoted && at >= from && text[at..].starts_with(between) {
+            parts.push(&text[from..at]);
+            from = at + between.len();
+        }
+    }
+    parts.push(&text[from..]);
+    parts
+}
+
 fn comparison<'k>(
     text: &str,
     find: impl Fn(&str) -> Option<(&'k String, &'k Kind)>,
@@ -143,6 +160,7 @@ mod tests {
         let kinds = BTreeMap::from([
             ("age".to_owned(), Kind::Whole { low: 0, high: 90 }),
             ("married".to_owned(), Kind::Categories(vec!["no".to_owned(), "yes".to_owned()])),
+            ("job".to_owned(), Kind::Categories(vec!["none".to_owned(), "food and drink => bar".to_owned()])),
         ]);
         let parse = |text: &str| Constraint::parse(text, |name| kinds.get_key_value(name));
         let rule = parse("married = yes => age >= 14 and age != 99").unwrap();
@@ -152,6 +170,10 @@ mod tests {
         assert!(holds(Some(14.0), Some(1.0)) && !holds(Some(13.0), Some(1.0)));
         assert!(holds(Some(13.0), Some(0.0)) && holds(Some(13.0), None) && holds(None, Some(1.0)));
         assert!(parse("\"age\" < 80").unwrap().holds(|_| Some(79.0)));
+        // What stands in quotes is one text.
+        let rule = parse("job = \"food and drink => bar\" and age < 90 => age >= 18").unwrap();
+        let holds = |age: f64, job: f64| rule.holds(|name| Some(if name == "age" { age } else { job }));
+        assert!(!holds(17.0, 1.0) && holds(18.0, 1.0) && holds(17.0, 0.0));
         // Nothing has to hold where the condition never does.
         assert!(parse("age > 90 => married = yes").is_ok() && parse("age >= 90 and age <= 90").is_ok());
         for (text, part) in [
