@@ -229,8 +229,8 @@ fn standard_deviations_have_converged_too() {
 }
 
 /// The logarithm of a gamma variable of shape `a` and rate 1, `a u − eᵘ`. The nearest normal has the standard deviation
-/// `1/√a`. Of shapes of .05 and .01, as of vague priors of rates, it reaches over so many orders of magnitude that draws
-/// which decide about `E eᵘ` are never drawn; means came out twice as far from 0, and the bound as 3.7 ± .02.
+/// `1/√a`. Of shapes of .05 and .01, as of vague priors of rates, it reaches over so many orders of magnitude that
+/// draws which decide about `E eᵘ` are never drawn; means came out twice as far from 0, and the bound as 3.7 ± .02.
 #[test]
 fn heavy_tailed_gradients_do_not_converge() {
     for (shape, arrives) in [(2.0, true), (0.5, true), (0.05, false), (0.01, false)] {

@@ -171,8 +171,8 @@ impl Excess {
     }
 }
 
-/// Whole numbers from one to another, at most a few hundred of them, and for how many each stands: of a range that is wide
-/// where densities are smooth.
+/// Whole numbers from one to another, at most a few hundred of them, and for how many each stands: of a range that is
+/// wide where densities are smooth.
 fn spaced(from: f64, to: f64) -> impl Iterator<Item = (f64, f64)> {
     const MOST: f64 = 400.0;
     let width = ((to - from + 1.0) / MOST).ceil().max(1.0);

@@ -210,8 +210,8 @@ impl Draws {
         self.more.iter().map(|(name, draws)| Summary::of(name, draws.clone())).collect()
     }
 
-    /// The first of them, with twelve digits: what a file keeps. Of columns far from zero slopes and intercepts cancel, and
-    /// fewer would be felt.
+    /// The first of them, with twelve digits: what a file keeps. Of columns far from zero slopes and intercepts cancel,
+    /// and fewer would be felt.
     #[must_use]
     pub fn kept(&self, draws: usize) -> Self {
         let short =

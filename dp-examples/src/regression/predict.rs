@@ -31,8 +31,8 @@ fn is_same(one: &ColumnOf, other: &ColumnOf) -> bool {
         && close(one.high, other.high)
 }
 
-/// Checks that a design is of the formula, the bounds and the categories that a model was fitted with, and finds the place
-/// of each coefficient's column by its name.
+/// Checks that a design is of the formula, the bounds and the categories that a model was fitted with, and finds the
+/// place of each coefficient's column by its name.
 fn check(specification: &Specification, draws: &Draws, design: &Design) -> Result<Vec<usize>> {
     let family = specification.family;
     let other = |what: &str| Error::Formula {

@@ -51,10 +51,10 @@ pub struct GroupSpecification {
 /// ```
 ///
 /// `c` and `h` are middle and half-width of a column's public range where there is an intercept, and 0 and the larger
-/// end where there is none. Where there is an intercept `c_0` is the largest offset of the public bounds for counts, so that
-/// the intercept and its prior are those of a record with the largest exposure, and the middle of them for outcomes
-/// that are scaled; else it is 0. Intercepts and slopes of one
-/// group are independent of one another, given their spreads.
+/// end where there is none. Where there is an intercept `c_0` is the largest offset of the public bounds for counts, so
+/// that the intercept and its prior are those of a record with the largest exposure, and the middle of them for
+/// outcomes that are scaled; else it is 0. Intercepts and slopes of one group are independent of one another, given
+/// their spreads.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Specification {
     /// The law of the outcome.

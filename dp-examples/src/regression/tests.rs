@@ -440,8 +440,8 @@ fn with_little_noise_a_gaussian_has_its_exact_posterior() {
 
 /// Under a budget that says next to nothing, the prior that was named is what is left: of its variance at least four
 /// fifths are open, and means have moved by what is not. Over 8 fits of 6 coefficients `shift² + variance` is that of
-/// the prior on average; of such sums the mean has a standard error of about .03. Likewise for σ, of which there is one in
-/// each fit: a release whose noise is twice its deviation moves it by two thirds of the prior's.
+/// the prior on average; of such sums the mean has a standard error of about .03. Likewise for σ, of which there is one
+/// in each fit: a release whose noise is twice its deviation moves it by two thirds of the prior's.
 #[test]
 fn without_a_budget_a_gaussian_has_its_prior() {
     let (mut total, mut of_sigma) = (0.0, 0.0);

@@ -218,8 +218,9 @@ impl PrivateFit<'_> {
         nuisance.given(self.specification.family, whitening, intercept)
     }
 
-    /// What is to be added to the mean of a fit of counts, in whitened coordinates: nothing for other families, and where an
-    /// offset, whose law is not known, is in the means of counts. Zero-inflated counts miss as much, and keep it.
+    /// What is to be added to the mean of a fit of counts, in whitened coordinates: nothing for other families, and
+    /// where an offset, whose law is not known, is in the means of counts. Zero-inflated counts miss as much, and keep
+    /// it.
     fn shift(self, fit: &Fit, whitening: &Whitening, nuisance: &Nuisance) -> dp_vi::Result<Vec<f64>> {
         let (Nuisance::Dispersion(Dispersion { phi, .. }), Some(found)) = (nuisance, fit.noise_aware())
         else {

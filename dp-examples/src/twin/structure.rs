@@ -322,8 +322,8 @@ impl Growth<'_, '_> {
                 offers.push((pair, number));
             }
         }
-        // Nothing: a single column, of which all is known but its noise, without a penalty. That of the fewest levels, for
-        // its score is the noise of all of them.
+        // Nothing: a single column, of which all is known but its noise, without a penalty. That of the fewest levels,
+        // for its score is the noise of all of them.
         let sizes = tree.sizes();
         let column = (0..sizes.len()).min_by_key(|&column| sizes[column]).unwrap_or(0);
         let table = &self.tables[column];

@@ -558,7 +558,7 @@ fn correct(
         prior.at(&at.collect::<Vec<_>>())
     };
     let (prior_gradient, prior_curvature) = prior_at(&values);
-    let from_start = tail.from_start();
+    let from_start = tail.since_start();
     let mut arrived = true;
     if let Some(probes) = &probes {
         let searched = tail.searched()?;

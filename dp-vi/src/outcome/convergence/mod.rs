@@ -166,8 +166,8 @@ struct Quality {
     best: DVector<f64>,
     /// The largest `k̂` of an axis' slopes `|z_k ∂ ln p/∂z_k|`, of which the scale along it follows.
     rare: f64,
-    /// What draws beyond [`FAR`] deviations along an axis add to its mean slope, the largest of all: next to nothing of a
-    /// normal, whose slopes have the mean 1.
+    /// What draws beyond [`FAR`] deviations along an axis add to its mean slope, the largest of all: next to nothing of
+    /// a normal, whose slopes have the mean 1.
     unseen: f64,
     evaluations: u64,
 }

@@ -19,22 +19,22 @@ pub(crate) struct Path {
 /// By how much the difference of gradients between the last and the first third may be off, relative to its length,
 /// because the curvature on the way is not that at its end.
 ///
-/// In a logistic regression whose log-odds are normal with a standard deviation of 2 or 4 at the end, the curvature is on
-/// average 1.59 or 2.14 times as large from the middle of the way on, and 1.19 or 1.30 times from four fifths of it: of
-/// the difference .37 or .53 is too much, and .16 or .23.
+/// In a logistic regression whose log-odds are normal with a standard deviation of 2 or 4 at the end, the curvature is
+/// on average 1.59 or 2.14 times as large from the middle of the way on, and 1.19 or 1.30 times from four fifths of it:
+/// of the difference .37 or .53 is too much, and .16 or .23.
 const CHANGE: f64 = 0.5;
 
-/// By how much, relative to its length, the difference of gradients between the steps before the tail and those in it may
-/// be off for the same reason, where it is only asked whether a run has been straight.
+/// By how much, relative to its length, the difference of gradients between the steps before the tail and those in it
+/// may be off for the same reason, where it is only asked whether a run has been straight.
 const BEND: f64 = 0.125;
 
-/// How large the error that a changing curvature makes of the mean gradient of all steps may be, over the noise in one of
-/// its elements, for that gradient to tell of the curvature.
+/// How large the error that a changing curvature makes of the mean gradient of all steps may be, over the noise in one
+/// of its elements, for that gradient to tell of the curvature.
 ///
 /// Values are not inferred from such a gradient. On 21 generated logistic designs (1,500 to 50,000 records, 4 to 30
-/// columns, log-odds of standard deviations .7, 2 and 4; 6 runs each) slopes at ε of 1, 3 and 10 were 1.06, 1.04 and 1.03 times those
-/// without privacy when they were, and 90 % intervals held .83, .81 and .86; from the tail alone slopes are 1.00,
-/// 1.01 and 1.01 times as large, and intervals hold .93, .90 and .91.
+/// columns, log-odds of standard deviations .7, 2 and 4; 6 runs each) slopes at ε of 1, 3 and 10 were 1.06, 1.04 and
+/// 1.03 times those without privacy when they were, and 90 % intervals held .83, .81 and .86; from the tail alone
+/// slopes are 1.00, 1.01 and 1.01 times as large, and intervals hold .93, .90 and .91.
 const NEGLIGIBLE: f64 = 1.0;
 
 /// Deviations by which an element of the mean gradient of probes may differ from that of the steps before, for both
@@ -198,8 +198,8 @@ pub(crate) struct GradientTail {
 impl GradientTail {
     /// For a run whose last `share` of steps enters the correction in any case.
     ///
-    /// With `straight`, those before are kept, too, and tell of the curvature if their gradients do not show that it was
-    /// another. With a path, the first and the last third are kept apart.
+    /// With `straight`, those before are kept, too, and tell of the curvature if their gradients do not show that it
+    /// was another. With a path, the first and the last third are kept apart.
     pub(crate) fn new(
         elements: usize,
         (steps, share): (u64, f64),
@@ -306,7 +306,8 @@ impl GradientTail {
         self.has_begun().then(|| TailMeans::new(&self.tail))
     }
 
-    /// Means over the tail, and over the probes behind it where these do not say something else. `None` before the tail.
+    /// Means over the tail, and over the probes behind it where these do not say something else. `None` before the
+    /// tail.
     pub(crate) fn means(&self) -> Option<TailMeans> {
         let tail = self.searched()?;
         let Some(probes) = self.probes.as_ref().filter(|probes| probes.taken > 0) else { return Some(tail) };
@@ -325,7 +326,7 @@ impl GradientTail {
     ///
     /// Their mean gradient tells of the curvature, but is not what values are inferred from: such an error is as large
     /// as a deviation of what it leads to, and larger where the curvature changes more than that.
-    pub(crate) fn from_start(&self) -> Option<TailMeans> {
+    pub(crate) fn since_start(&self) -> Option<TailMeans> {
         let tail = self.searched()?;
         let before = self.before.as_ref().filter(|before| before.taken > 0)?;
         let whole = self.tail.and(before);
@@ -359,20 +360,20 @@ mod tests {
     /// error of `0.2 · ⅛ · √2 x`: the limit is at `x = 8.49`.
     #[test]
     fn all_steps_tell_of_the_curvature_where_gradients_are_alike() {
-        let all = run(1.0 + 8.4, true).from_start().unwrap();
+        let all = run(1.0 + 8.4, true).since_start().unwrap();
         assert_eq!((all.steps, all.values), (100, vec![1.6; 2]));
         assert!(
             (all.gradients[0] - (0.2 * 9.4 + 0.8)).abs() < 1e-12 && (all.noise_variance - 0.09).abs() < 1e-12
         );
-        assert!(run(1.0 + 8.6, true).from_start().is_none());
+        assert!(run(1.0 + 8.6, true).since_start().is_none());
         // Values follow from the tail in any case.
         let tail = run(1.0 + 8.4, true).means().unwrap();
         assert_eq!((tail.steps, tail.values, tail.gradients), (80, vec![2.0; 2], vec![1.0; 2]));
         assert!((tail.noise_variance - 9.0 / 80.0).abs() < 1e-12);
         // Where steps have to settle first, those before the tail never count.
-        assert!(run(1.0, false).from_start().is_none());
+        assert!(run(1.0, false).since_start().is_none());
         let empty = GradientTail::new(2, (100, 0.8), true, false, false);
-        assert!(empty.means().is_none() && empty.from_start().is_none());
+        assert!(empty.means().is_none() && empty.since_start().is_none());
     }
 
     /// Ten steps at 1 and 3 by turns in each of two elements lie at a squared distance of 2 from their mean.

@@ -110,15 +110,15 @@ impl Observed {
         (across.norm_squared() < noise * (1.0 + above)).then(|| direction.clone())
     }
 
-    /// The eigenvalues and eigenvectors of a centre and the curvature along this direction, which the centre leaves out,
-    /// with the law of that curvature and the eigenvector that it is along.
+    /// The eigenvalues and eigenvectors of a centre and the curvature along this direction, which the centre leaves
+    /// out; the eigenvector that this is along, and the law of that curvature.
     fn with_own(
         &self,
         centre: DMatrix<f64>,
         direction: &DVector<f64>,
         push: f64,
         negligible: f64,
-    ) -> Option<(SymmetricEigen<f64, Dyn>, Option<(usize, Reading)>)> {
+    ) -> Option<(SymmetricEigen<f64, Dyn>, usize, Reading)> {
         let mut others = eigen(centre.clone())?.eigenvalues.as_slice().to_vec();
         // The least is that of the direction itself.
         others.sort_by(f64::total_cmp);
@@ -131,7 +131,7 @@ impl Observed {
         let read = direction.dot(&(&self.matrix * direction)) + push;
         let law = Reading::new(read, self.error(direction, direction).sqrt(), (mean, SPREAD));
         found.eigenvalues[axis] = law.mean;
-        Some((found, Some((axis, law))))
+        Some((found, axis, law))
     }
 
     /// Variances of the errors of `Bᵀ S B`, on and below the diagonal.
@@ -222,8 +222,8 @@ struct Own {
     law: Reading,
 }
 
-/// The least share of the values' length that is left of them beside the directions that stand out, for a reading of the
-/// curvature along what is left: with less, that direction is one of rounding and of the noise in the others.
+/// The least share of the values' length that is left of them beside the directions that stand out, for a reading of
+/// the curvature along what is left: with less, that direction is one of rounding and of the noise in the others.
 const LEAST_LEFT: f64 = 0.1;
 
 /// Standard deviations of its mean, `n − 1` variances, by which the sum of squares of what was read of the curvature
@@ -293,7 +293,10 @@ impl CurvatureLaw {
         let others = DMatrix::from_diagonal(&DVector::from_fn(n, |j, _| single(j)));
         let centre = standing_out + symmetrised(&(&projection * others * &projection));
         let (found, reading) = match &own {
-            Some((direction, push)) => observed.with_own(centre, direction, *push, negligible)?,
+            Some((direction, push)) => {
+                let (found, axis, law) = observed.with_own(centre, direction, *push, negligible)?;
+                (found, Some((axis, law)))
+            }
             None => (eigen(symmetrised(&centre))?, None),
         };
         let mut order: Vec<usize> = (0..n).collect();

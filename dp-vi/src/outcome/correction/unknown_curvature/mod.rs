@@ -153,11 +153,11 @@ impl Known {
 /// p(u|ḡ, S̃) = ∫ p(u|ḡ, S) p(ḡ₀|S) p(S|S̃) dS / ∫ p(ḡ₀|S) p(S|S̃) dS
 /// ```
 ///
-/// `ḡ` and `t̄` are means over the last steps, where the curvature is `S`. On the way to them it may be larger, as that of
-/// a logistic regression is where weights are small, and `S⁻¹` of a gradient from there leads too far. `ḡ₀` is the mean
-/// over all steps from the first: in its place `ḡ` would say too little of the curvature, for `t̄` follows from
-/// earlier gradients of the same records, and is where `ḡ` is small. Where the curvature changed much on the way, `p(ḡ₀|S)`
-/// is left out.
+/// `ḡ` and `t̄` are means over the last steps, where the curvature is `S`. On the way to them it may be larger, as that
+/// of a logistic regression is where weights are small, and `S⁻¹` of a gradient from there leads too far. `ḡ₀` is the
+/// mean over all steps from the first: in its place `ḡ` would say too little of the curvature, for `t̄` follows from
+/// earlier gradients of the same records, and is where `ḡ` is small. Where the curvature changed much on the way,
+/// `p(ḡ₀|S)` is left out.
 ///
 /// Given `S` the values are normal. The integral over `S` is a Markov chain: `S` is a function of independent
 /// standard normals (see [`CurvatureLaw`]), and preconditioned Crank-Nicolson steps `z′ = √(1 − β²) z + β ξ`
