@@ -49,7 +49,7 @@ pub(crate) struct Evidence<'a> {
 ///
 /// # Accuracy
 /// Measured on five real tables with logistic regressions, ε from 0.1 to 10: 90 % intervals hold draws of the
-/// non-private posterior .76 to 1.00 of the time on average over weights. They are longer than they would
+/// non-private posterior .89 to 1.00 of the time on average over weights. They are longer than they would
 /// have to be if the curvature were known, two to three times where it is least known; they miss weights that
 /// lie several of the prior's standard deviations away, which data without privacy can prove and noisy ones
 /// cannot.
