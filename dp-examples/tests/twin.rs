@@ -92,6 +92,14 @@ fn a_model_gives_rows_pages_and_scores() {
     let tall = folder.read("tall.csv");
     let height = |line: &str| line.split(',').nth(1).unwrap().parse::<f64>().unwrap();
     assert!(tall.lines().skip(1).all(|line| (1.701..=1.7013).contains(&height(line))), "{tall}");
+    // One more of several twins: from a model drawn anew, which conditions are not for.
+    folder.good("sample out/model.json --redrawn --rows 300 --out again.csv");
+    assert_eq!(folder.read("again.csv").lines().count(), 301);
+    assert!(
+        folder
+            .bad("sample out/model.json --redrawn --given sex=male --out x.csv")
+            .contains("cannot be used with")
+    );
     folder.good("sample out/model.json --rows 50 --given age=30..50 --given age=40..60 --out both.csv");
     let age = |line: &str| line.split(',').next().unwrap().parse::<u32>().unwrap();
     assert!(folder.read("both.csv").lines().skip(1).all(|line| (40..=50).contains(&age(line))));

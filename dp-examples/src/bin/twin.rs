@@ -70,14 +70,20 @@ fn make(options: &Fit) -> Result<(), Box<dyn Error>> {
 fn draw(options: &Sample) -> Result<(), Box<dyn Error>> {
     check_outputs(&[("the model", Some(&options.model))], &[("--out", Some(&options.out))])?;
     let mut model = twin::read_model(&options.model)?;
-    let rows = options.rows.unwrap_or(model.records.round() as u64);
+    let sizes = Sizes { rows: options.rows, twins: if options.redrawn { 2 } else { 1 } };
+    let rows = sizes.rows_of_each(&model);
     for given in &options.given {
         let (column, value) = given
             .split_once('=')
             .ok_or("--given: expected COLUMN=VALUE, as in 'sex=female' or 'age=30..39'")?;
         model = model.given(column.trim(), value.trim())?;
     }
-    let drawn = model.sample(rows, generator()?)?;
+    let drawn = if options.redrawn {
+        model = model.redraw(generator()?)?;
+        model.sample_independently(rows, generator()?)?
+    } else {
+        model.sample(rows, generator()?)?
+    };
     write_whole(&options.out, &twin::to_csv(&model, &drawn)?)?;
     say(&format!("{rows} rows: {}\n", options.out.display()))
 }

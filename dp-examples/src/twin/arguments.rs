@@ -169,9 +169,12 @@ pub struct Sample {
     /// model.json of a twin
     #[arg(value_parser = file)]
     pub model: PathBuf,
-    /// How many rows [default: the noisy number of records]
+    /// How many rows [default: the noisy number of records, and five times that with --redrawn]
     #[arg(long)]
     pub rows: Option<u64>,
+    /// From a model that is drawn anew from what the counts leave open: one of several twins, for `twin combine`
+    #[arg(long, conflicts_with = "given")]
+    pub redrawn: bool,
     /// Only rows with this category, number or date, as in 'sex=female', with one between two, as in 'age=30..39', or,
     /// as in 'age=', without one; of several, rows that keep them all
     #[arg(long, value_name = "COLUMN=VALUE")]

@@ -146,8 +146,9 @@ pub fn write_made(folder: &Path, model: &Model, sizes: Sizes, seed: &Seed) -> Re
     };
     made().map_err(|error: Error| {
         Error::input(format!(
-            "{error}; the model was paid for, and is in {0}: `twin sample {0}` draws rows, and `twin report` makes the page",
-            folder.join("model.json").display()
+            "{error}; the model was paid for, and is in {0}: `twin sample {0}` draws rows{1}, and `twin report` makes the page",
+            folder.join("model.json").display(),
+            if sizes.twins > 1 { ", with --redrawn those of one of several twins" } else { "" }
         ))
     })
 }

@@ -169,7 +169,8 @@ impl Sizes {
     #[must_use]
     pub fn rows_of_each(&self, model: &Model) -> u64 {
         let per_record = if self.twins > 1 { ROWS_PER_RECORD } else { 1.0 };
-        self.rows.unwrap_or((model.records * per_record).round() as u64)
+        // What is said is checked beforehand; of very many records no more than can be drawn.
+        self.rows.unwrap_or(((model.records * per_record).round() as u64).min(MOST_ROWS))
     }
 }
 
