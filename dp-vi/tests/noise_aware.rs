@@ -2,7 +2,7 @@
 //! alone does not.
 
 use dp_accountant::{Budget, Relation};
-use dp_sampler::{FullBatch, GaussianNoise, NoiseSource, Poisson, Seed};
+use dp_sampler::{FullBatch, GaussianNoise, NoiseSource, Poisson, Purpose, Seed};
 use dp_vi::guides::{AutoLaplace, AutoNormal};
 use dp_vi::optimiser::Schedule;
 use dp_vi::{Correction, DpVi, DrawScheme, FeatureNorms, Fit, Posterior, PrivateStart, Sensitive};
@@ -149,6 +149,43 @@ fn slopes_are_right_where_the_curvature_changes_on_the_way() {
         let mean = (0..12).map(relative).sum::<f64>() / 12.0;
         assert!((mean - 1.0).abs() < 0.035, "{steps} steps: {mean}");
     }
+}
+
+/// Weights in ten dimensions, along whose directions steps wander by the noise: log-odds vary by it, and a mean of the
+/// values alone is 1.03 times as large as the truth. In 24 sets of 5,000 records weights are within .02 of it, relative to
+/// it: five standard errors of .004.
+#[test]
+fn weights_are_right_where_log_odds_wander() {
+    let wide = |ctx: &mut Ctx<'_>| {
+        let w = ctx.sample("w", Normal::new(0.0, 2.0).iid(10))?;
+        ctx.each_record(|ctx, record| {
+            ctx.observe("y", Bernoulli::from_logits(record.get("x")?.dot(w)), record.get("y")?)
+        })
+    };
+    let truth: Vec<f64> = (0..10).map(|j| 0.6 * f64::from(1 - 2 * (j % 2))).collect();
+    let relative = |set: u64| {
+        let noise = GaussianNoise::with_purpose(&Seed::for_tests(set), Purpose::Custom("records"));
+        let mut z = vec![0.0_f64; 5_000 * 11];
+        noise.fill(0, &mut z);
+        let x = Array2::from_shape_fn((5_000, 10), |(i, j)| z[11 * i + j].clamp(-2.5, 2.5));
+        let y = Array1::from_shape_fn(5_000, |i| {
+            let log_odds: f64 = (0..10).map(|j| x[[i, j]] * truth[j]).sum();
+            let share = 0.5 * libm::erfc(-z[11 * i + 10] / std::f64::consts::SQRT_2);
+            f64::from(u8::from(share < 1.0 / (1.0 + (-log_odds).exp())))
+        });
+        let records = Records::from_columns([("x", Column::from(x)), ("y", Column::from(y))]).unwrap();
+        let fit = DpVi::new(wide, AutoLaplace::new())
+            .draw_scheme(DrawScheme::Single)
+            .budget(Budget { epsilon: 1.0, delta: 1e-5, relation: Relation::AddRemove })
+            .noise_limited_steps()
+            .seed(Seed::for_tests(set))
+            .fit(&Sensitive::new(records))
+            .unwrap();
+        let mean = fit.posterior().mean("w").unwrap();
+        (0..10).map(|j| mean[[j]] * truth[j]).sum::<f64>() / 3.6
+    };
+    let mean = (0..24).map(relative).sum::<f64>() / 24.0;
+    assert!((mean - 1.0).abs() < 0.02, "{mean}");
 }
 
 #[test]

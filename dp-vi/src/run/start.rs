@@ -14,12 +14,14 @@ use crate::objective::programs::Objective;
 use crate::objective::traced::Traced;
 use crate::optimiser::{NoiseLimited, SavedState, StepScale, TailAverage};
 use crate::outcome::convergence::converge;
+use crate::outcome::correction::attenuation::Attenuation;
 use crate::outcome::correction::excess::{Excess, values};
 use crate::outcome::correction::hierarchy::{Hierarchy, Place};
 use crate::outcome::correction::probes::{ElementPrior, Probes};
 use crate::outcome::correction::tail::GradientTail;
 use crate::outcome::progress::Callback;
 use crate::plan::privacy_plan::PrivacyPlan;
+use crate::plan::settings::FeatureNorms;
 use crate::run::rough_fit::{Octaves, coordinates, made_up};
 use crate::summaries::{CountRelease, OctaveRelease};
 use crate::wall::bound::clip::Clipping;
@@ -105,7 +107,7 @@ impl<'r, G: Guide, S: Subsampler> Prepared<'r, '_, G, S> {
             let probes = probes.map(|(touched, _)| Probes::new((plan.steps, plan.probes), touched));
             correction(
                 &plan,
-                self.settings.noise_limited,
+                (self.settings.noise_limited, self.settings.feature_norms),
                 (estimator.latent_elements(), estimator.shared.drawn_values().len()),
                 (curvature, early),
                 (prior, probes, hierarchy, excess),
@@ -365,7 +367,7 @@ fn hierarchy(
 /// What corrects the posterior for the noise, with the releases that are paid for: at the end, and during the run.
 fn correction(
     plan: &PrivacyPlan,
-    noise_limited: bool,
+    (noise_limited, norms): (bool, Option<FeatureNorms>),
     (elements, drawn): (usize, usize),
     (curvature, early_release): (Paid, Paid),
     (prior, probes, hierarchy, excess): (PriorCurvature, Option<Probes>, Option<Hierarchy>, Option<Excess>),
@@ -399,6 +401,10 @@ fn correction(
         let deviation = early.noise_multiplier * planned.clip_norm;
         Some(Early { before_step: early.before_step, deviation, release: early_release, released: None })
     });
+    let attenuation = (noise_limited && plan.is_measured).then(|| Attenuation {
+        typical: norms.map_or((elements as f64).sqrt(), |norms| norms.typical),
+        bounded: plan.residual_bound < 1.0,
+    });
     CorrectionState {
         tail,
         release: curvature,
@@ -412,6 +418,7 @@ fn correction(
         probes,
         hierarchy,
         excess,
+        attenuation,
     }
 }
 

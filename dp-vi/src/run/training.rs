@@ -8,6 +8,7 @@ use crate::objective::prior::{PriorCurvature, SiteAt};
 use crate::objective::shared::Shared;
 use crate::optimiser::{SavedState, StepIndex, TailAverage};
 use crate::outcome::convergence::Convergence;
+use crate::outcome::correction::attenuation::Attenuation;
 use crate::outcome::correction::excess::Excess;
 use crate::outcome::correction::hessian::Hessian;
 use crate::outcome::correction::hierarchy::Hierarchy;
@@ -110,6 +111,8 @@ pub(super) struct CorrectionState {
     pub(super) hierarchy: Option<Hierarchy>,
     /// Where what the linear model leaves out can be simulated.
     pub(super) excess: Option<Excess>,
+    /// Where values that wander are those of a logistic regression.
+    pub(super) attenuation: Option<Attenuation>,
 }
 
 impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
@@ -513,7 +516,7 @@ fn correct(
     (estimator, program): (&Estimator, &mut RecordGradient<f64>),
     locations: &[Vec<f64>],
     CorrectionState {
-        tail, curvature, law, trace, mut prior, probes, hierarchy, excess, ..
+        tail, curvature, law, trace, mut prior, probes, hierarchy, excess, attenuation, ..
     }: CorrectionState,
     (sampling, bound): (f64, Option<f64>),
 ) -> Option<(Option<NoiseAware>, bool)> {
@@ -548,7 +551,12 @@ fn correct(
             means = searched;
         }
     }
-    let TailMeans { steps, values, gradients, noise_variance, snapshots, .. } = means;
+    let TailMeans { steps, mut values, gradients, noise_variance, snapshots, wandered, .. } = means;
+    // Where zero is elsewhere in these coordinates, log-odds are not proportional to values.
+    if let Some(attenuation) = attenuation.filter(|_| estimator.shared.located.is_none()) {
+        let factor = attenuation.factor(&values, wandered);
+        values.iter_mut().for_each(|value| *value *= factor);
+    }
     // Touched sites where gradients were taken, the others where the guide has them.
     let mut prior_at = |values: &[f64]| {
         let at = sites.iter().map(|((site, location), frontier)| {

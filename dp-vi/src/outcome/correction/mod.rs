@@ -1,5 +1,6 @@
 //! A posterior that accounts for the privacy noise.
 
+pub(crate) mod attenuation;
 pub(crate) mod excess;
 pub(crate) mod hessian;
 pub(crate) mod hierarchy;
