@@ -233,6 +233,7 @@ fn standard_deviations_have_converged_too() {
 /// draws which decide about `E eᵘ` are never drawn; means came out twice as far from 0, and the bound as 3.7 ± .02.
 #[test]
 fn heavy_tailed_gradients_do_not_converge() {
+    let mut said = false;
     for (shape, arrives) in [(2.0, true), (0.5, true), (0.05, false), (0.01, false)] {
         let model = move |ctx: &mut Ctx<'_>| {
             let u = real(ctx, "u")?;
@@ -242,10 +243,14 @@ fn heavy_tailed_gradients_do_not_converge() {
             let fit = DpVi::new(model, AutoNormal::new()).seed(Seed::for_tests(seed)).fit_public().unwrap();
             let convergence = fit.convergence().unwrap();
             assert_eq!(convergence.converged, arrives, "{shape}: {convergence}");
+            let told = convergence.to_string();
+            assert!(!told.contains("  "), "{told}");
+            said |= told.contains("too rare to be seen");
             let sd = fit.posterior().sd("u").unwrap()[[]];
             assert!(!arrives || (sd * shape.sqrt() - 1.0).abs() < 0.1, "{shape}: {sd}");
         }
     }
+    assert!(said);
 }
 
 /// Nothing holds `a - b` where only `a + b` is seen, and a separable logistic regression has no maximum.

@@ -152,8 +152,8 @@ fn slopes_are_right_where_the_curvature_changes_on_the_way() {
 }
 
 /// Weights in ten dimensions, along whose directions steps wander by the noise: log-odds vary by it, and a mean of the
-/// values alone is 1.03 times as large as the truth. In 24 sets of 5,000 records weights are within .02 of it, relative to
-/// it: five standard errors of .004.
+/// values alone is 1.03 times as large as the truth. In 24 sets of 5,000 records weights are within .02 of it, relative
+/// to it: five standard errors of .004.
 #[test]
 fn weights_are_right_where_log_odds_wander() {
     let wide = |ctx: &mut Ctx<'_>| {

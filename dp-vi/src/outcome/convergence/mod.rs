@@ -100,7 +100,9 @@ impl fmt::Display for Convergence {
             )?,
             Some(Doubt::Rare) => write!(
                 f,
-                "NOT CONVERGED: draws that are too rare to be seen decide where the guide belongs, for gradients have heavy                  tails; means and standard deviations may be far off, and the bound is. Narrow a prior that reaches over many                  orders of magnitude, or write the model so that its density has lighter tails."
+                "NOT CONVERGED: draws that are too rare to be seen decide where the guide belongs, for gradients have heavy tails; \
+                 means and standard deviations may be far off, and the bound is. Narrow a prior that reaches over many orders \
+                 of magnitude, or write the model so that its density has lighter tails."
             )?,
             Some(Doubt::Improper) => write!(
                 f,
@@ -166,9 +168,6 @@ struct Quality {
     best: DVector<f64>,
     /// The largest `k̂` of an axis' slopes `|z_k ∂ ln p/∂z_k|`, of which the scale along it follows.
     rare: f64,
-    /// What draws beyond [`FAR`] deviations along an axis add to its mean slope, the largest of all: next to nothing of
-    /// a normal, whose slopes have the mean 1.
-    unseen: f64,
     evaluations: u64,
 }
 
@@ -245,14 +244,13 @@ impl Quality {
         let rare = rare.fold(f64::NEG_INFINITY, f64::max);
         Ok(Self {
             rare,
-            unseen: unseen(normal, density)?,
             elbo,
             elbo_error: (variance / number as f64).sqrt(),
             pareto_k: pareto_k(logs),
             effective_share: sum * sum / (squares * number as f64),
             evidence: largest + (sum / number as f64).ln(),
             best: points.column(place).into_owned(),
-            evaluations: (number + 2 * FAR.len() * n) as u64,
+            evaluations: number as u64,
         })
     }
 
@@ -361,10 +359,14 @@ pub(crate) fn converge(
     }
     let Found { normal, remaining, doubt, .. } = found;
     // A mean of draws that has no expectation, as far as the draws tell, was not found by them.
-    let doubt = doubt.or_else(|| {
-        let is_rare = quality.rare > NO_MEAN || quality.unseen > MOST_UNSEEN;
-        (family.is_some() && is_rare).then_some(Doubt::Rare)
-    });
+    let doubt = match (doubt, family) {
+        (None, Some(_)) => {
+            let unseen = unseen(&normal, &mut density)?;
+            evaluations += (2 * FAR.len() * normal.mean.len()) as u64;
+            (quality.rare > NO_MEAN || unseen > MOST_UNSEEN).then_some(Doubt::Rare)
+        }
+        (doubt, _) => doubt,
+    };
     let convergence = Convergence {
         converged: doubt.is_none() && (family.is_none() || quality.elbo.is_finite()),
         remaining,

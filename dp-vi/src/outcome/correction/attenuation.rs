@@ -28,9 +28,9 @@ impl Attenuation {
     /// h = w t²/n,   a = t ‖β̄‖/√n           s the logistic function, g(p) = 1, or 1/(2 max(p, 1 − p)) for bounded residuals
     /// ```
     ///
-    /// `w` is the mean squared distance of the values from their mean `β̄`, `t` the typical norm of the features and `n`
-    /// how many there are. Log-odds that wander give probabilities which are nearer to one half on average, so that steps
-    /// settle around values that are too large by about `πh/16`, or twice as much where residuals are bounded.
+    /// `w` is the mean squared distance of the values from their mean `β̄`, `t` the typical norm of the features and
+    /// `n` how many there are. Log-odds that wander give probabilities which are nearer to one half on average, so that
+    /// steps settle around values that are too large by about `πh/16`, or twice as much where residuals are bounded.
     /// Features are taken to vary about equally in all directions, and log-odds to be normal; neither matters much, for
     /// the factor is 0.96 to 0.98 or 0.93 to 0.97 for all `a` from 0.5 to 4 where `h` is 0.1.
     pub(crate) fn factor(self, values: &[f64], wandered: f64) -> f64 {

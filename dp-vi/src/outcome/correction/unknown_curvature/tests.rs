@@ -45,6 +45,19 @@ struct Problem {
 
 const PRIOR: f64 = 1.0 / 16.0;
 
+/// A curvature that was released as a whole, with nothing beside it.
+fn released(matrix: &DMatrix<f64>, deviation: f64) -> ReleasedCurvature<'_> {
+    ReleasedCurvature {
+        matrix: matrix.as_slice(),
+        shape: CurvatureShape::Full,
+        deviation,
+        scores: None,
+        path: None,
+        from_start: None,
+        is_turned: false,
+    }
+}
+
 impl Problem {
     fn found(&self, shape: CurvatureShape) -> NoiseAware {
         self.found_with(shape, None)
@@ -207,15 +220,7 @@ fn the_chain_finds_the_integral() {
         let mut normals = Normals::new(10 + n as u64);
         let curvature = scale * example().view((0, 0), (n, n)).into_owned();
         let problem = problem(&curvature, 4.0, 3.0, &mut normals);
-        let released = ReleasedCurvature {
-            matrix: problem.matrix.as_slice(),
-            shape: CurvatureShape::Full,
-            deviation: 4.0,
-            scores: None,
-            path: None,
-            from_start: None,
-            is_turned: false,
-        };
+        let released = released(&problem.matrix, 4.0);
         let law = CurvatureLaw::new(&released, n, 0.02 * 3.0 * 0.25, Some(problem.at.as_slice())).unwrap();
         let inward = law.basis.transpose();
         let seen = || Seen {
@@ -263,15 +268,7 @@ fn a_path_that_contradicts_the_release_is_left_out() {
     for (times, kept) in [(1.0, true), (0.1, false)] {
         let gamma = -times * &matrix * along;
         let path = Path { values: delta.to_vec(), gradients: gamma.as_slice().to_vec(), variance: 9.0 };
-        let released = ReleasedCurvature {
-            matrix: matrix.as_slice(),
-            shape: CurvatureShape::Full,
-            deviation: s,
-            scores: None,
-            path: Some(&path),
-            from_start: None,
-            is_turned: false,
-        };
+        let released = ReleasedCurvature { path: Some(&path), ..released(&matrix, s) };
         let observed = Observed::new(&released, 3).unwrap();
         let direction = along.normalize();
         let error = observed.error(&direction, &direction).sqrt();
@@ -295,15 +292,7 @@ fn release_and_path_are_combined() {
         let gamma = -example() * &delta + 3.0 * normals.vector(3);
         let path =
             Path { values: delta.as_slice().to_vec(), gradients: gamma.as_slice().to_vec(), variance: v };
-        let released = ReleasedCurvature {
-            matrix: matrix.as_slice(),
-            shape: CurvatureShape::Full,
-            deviation: s,
-            scores: None,
-            path: Some(&path),
-            from_start: None,
-            is_turned: false,
-        };
+        let released = ReleasedCurvature { path: Some(&path), ..released(&matrix, s) };
         let observed = Observed::new(&released, 3).unwrap();
         if simulation == 0 {
             let outer = (&gamma + &observed.matrix * &delta) * delta.transpose() / v;
@@ -337,15 +326,7 @@ fn the_centre_takes_the_noise_out() {
     let (mut first, mut seen, mut rest) = (0.0, 0.0, 0.0);
     for _ in 0..200 {
         let matrix = &truth + normals.symmetric(n, s);
-        let released = ReleasedCurvature {
-            matrix: matrix.as_slice(),
-            shape: CurvatureShape::Full,
-            deviation: s,
-            scores: None,
-            path: None,
-            from_start: None,
-            is_turned: false,
-        };
+        let released = released(&matrix, s);
         let law = CurvatureLaw::new(&released, n, 1e-3, None).unwrap();
         let top = law.basis.column(0).into_owned();
         first += law.centre[0] / 200.0;
@@ -363,15 +344,7 @@ fn draws_have_the_centre_as_their_mean() {
     let mut normals = Normals::new(4);
     let s = 60.0;
     let matrix = example() + normals.symmetric(3, s);
-    let released = ReleasedCurvature {
-        matrix: matrix.as_slice(),
-        shape: CurvatureShape::Full,
-        deviation: s,
-        scores: None,
-        path: None,
-        from_start: None,
-        is_turned: false,
-    };
+    let released = released(&matrix, s);
     let law = CurvatureLaw::new(&released, 3, 0.1, None).unwrap();
     let mut mean = DMatrix::<f64>::zeros(3, 3);
     for _ in 0..40_000 {
@@ -443,15 +416,7 @@ fn a_parameter_without_a_prior_and_a_diagonal_are_handled() {
     let found = problem.found(CurvatureShape::Diagonal);
     assert!(found.covariance.iter().all(|x| x.is_finite()));
     problem.matrix[(1, 1)] = f64::NAN;
-    let released = ReleasedCurvature {
-        matrix: problem.matrix.as_slice(),
-        shape: CurvatureShape::Full,
-        deviation: 5.0,
-        scores: None,
-        path: None,
-        from_start: None,
-        is_turned: false,
-    };
+    let released = released(&problem.matrix, 5.0);
     assert!(CurvatureLaw::new(&released, 3, 0.1, None).is_none());
 }
 
@@ -633,15 +598,7 @@ fn a_small_curvature_along_the_values_is_possible() {
         let along = &values * values.transpose() / 9.0;
         let truth = large * DMatrix::identity(n, n) - (large - small) * &along;
         let matrix = &truth + normals.symmetric(n, s);
-        let released = ReleasedCurvature {
-            matrix: matrix.as_slice(),
-            shape: CurvatureShape::Full,
-            deviation: s,
-            scores: None,
-            path: None,
-            from_start: None,
-            is_turned: false,
-        };
+        let released = released(&matrix, s);
         for (missed, named) in missed.iter_mut().zip([Some(values.as_slice()), None]) {
             let law = CurvatureLaw::new(&released, n, 0.1, named).unwrap();
             let inward = law.basis.transpose() * &values / 3.0;
@@ -662,15 +619,7 @@ fn a_curvature_that_is_known_is_kept_along_the_values() {
     let mut normals = Normals::new(13);
     let deviation = 1.0;
     let matrix = example() + normals.symmetric(3, deviation);
-    let released = ReleasedCurvature {
-        matrix: matrix.as_slice(),
-        shape: CurvatureShape::Full,
-        deviation,
-        scores: None,
-        path: None,
-        from_start: None,
-        is_turned: false,
-    };
+    let released = released(&matrix, deviation);
     for values in [[1.0, 0.0, 0.0], [0.3, 0.8, -0.5], [0.0, 0.0, 0.0]] {
         let law = CurvatureLaw::new(&released, 3, 0.1, Some(&values)).unwrap();
         let drawn = law.draw(normals.vector(6).as_slice());
