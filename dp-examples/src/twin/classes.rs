@@ -220,6 +220,7 @@ fn assembled(
         tables,
         potentials,
         conditionals: Vec::new(),
+        asked: None,
     };
     model.complete()?;
     Ok(model)

@@ -31,6 +31,7 @@
 
 mod account;
 pub mod arguments;
+mod asked;
 mod classes;
 mod combined;
 mod constraint;

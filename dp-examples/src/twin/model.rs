@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use ppl_core::junction::{self, Tree};
 use serde::{Deserialize, Serialize};
 
+use super::asked::Asked;
 use super::constraint::Constraint;
 use super::encode::Encoding;
 use super::fitting::{Counted, Potentials, distribution};
@@ -246,6 +247,9 @@ pub struct Model {
     /// For each clique, its own column given its parents: what the potentials say.
     #[serde(skip)]
     pub(super) conditionals: Vec<Vec<f64>>,
+    /// Where rows were asked for that have some values only.
+    #[serde(skip)]
+    pub(super) asked: Option<Box<Asked>>,
 }
 
 /// The name of the format of model files.
@@ -316,6 +320,9 @@ impl Model {
     /// or, for an empty text, no value. Of a cell of the column's grid that an end lies in, values on the right side of
     /// it count.
     ///
+    /// Rows of a part of a level are found by rejection: drawn from the levels as a whole, and kept where they have the
+    /// values. Where that would take more than 2·10⁷ rows, what goes with the part is taken to be what goes with the level.
+    ///
     /// # Errors
     /// If there is no such column, category, number or date within the bounds, all of which are public; if no row can
     /// have it and what was asked for before.
@@ -355,13 +362,27 @@ impl Model {
         for (cell, weight) in potentials[clique].iter_mut().enumerate() {
             *weight *= after[cell % levels] / before[cell % levels].max(f64::MIN_POSITIVE);
         }
-        let nothing = own_range_is_empty || tree.log_total(&potentials)? == f64::NEG_INFINITY;
+        let total = tree.log_total(&potentials)?;
+        let nothing = own_range_is_empty || total == f64::NEG_INFINITY;
         if nothing {
             return Err(Error::input(format!(
                 "--given: no row has this value of '{column}', given what else was asked for; a range is {column}=LOW..HIGH"
             )));
         }
         model.conditionals = tree.conditionals(potentials)?;
+        // Of levels that hold some of it, all.
+        let asked = self.asked.as_deref();
+        let mut covering = asked.map_or(&self.conditionals, |asked| &asked.conditionals).clone();
+        for (cell, weight) in covering[clique].iter_mut().enumerate() {
+            *weight *= f64::from(u8::from(after[cell % levels] > 0.0));
+        }
+        let is_part = |(before, after): (&f64, &f64)| *after > 0.0 && *after < (1.0 - 1e-9) * before;
+        model.asked = Some(Box::new(Asked {
+            whole: asked.map_or(self, |asked| &asked.whole).clone(),
+            share: asked.map_or(1.0, |asked| asked.share) * (total - tree.log_total(&covering)?).exp(),
+            conditionals: tree.conditionals(covering)?,
+            is_partial: asked.is_some_and(|asked| asked.is_partial) || before.iter().zip(&after).any(is_part),
+        }));
         Ok(model)
     }
 

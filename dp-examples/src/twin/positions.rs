@@ -262,6 +262,7 @@ mod tests {
     use crate::output::tests::TestFolder;
     use crate::twin::model::Column;
     use crate::twin::normal::density;
+    use crate::twin::sample::Rows;
     use crate::twin::{Data, Schema, Settings, fit};
     use dp_accountant::{Budget, Ledger, Relation};
     use dp_sampler::Seed;
@@ -308,10 +309,8 @@ mod tests {
         assert!((beyond_noise(0.4, 0.2) - 0.75).abs() < 1e-12);
     }
 
-    /// Of 3,000 records with correlation .9 a twin at ε = 1, of 9 levels each, has .87 and .88; with values that were
-    /// independent within levels it had .82 and .83.
-    #[test]
-    fn correlations_outlive_levels() {
+    /// A twin of 3,000 records with correlation .9, at ε = 1.
+    fn correlated() -> Model {
         let folder = TestFolder::new();
         let path = folder.0.join("t.csv");
         let mut dice = Dice(ChaCha8Rng::seed_from_u64(3));
@@ -327,7 +326,24 @@ mod tests {
         let settings = Settings { budget, target: None, together: Vec::new() };
         let mut ledger = Ledger::new(budget).unwrap();
         let data = Data::read(&path, schema).unwrap();
-        let model = fit(data, &settings, &mut ledger, Seed::for_tests(1)).unwrap().model;
+        fit(data, &settings, &mut ledger, Seed::for_tests(1)).unwrap().model
+    }
+
+    /// The numbers of a column.
+    fn numbers(model: &Model, rows: &Rows, column: usize) -> DVector<f64> {
+        let grid = model.columns()[column].grid();
+        let value = |&(piece, share): &(u32, f32)| {
+            let (first, last, _) = model.columns()[column].pieces[piece as usize];
+            grid.number((first, last), share.into())
+        };
+        DVector::from_iterator(rows.count, rows.columns[column].iter().map(value))
+    }
+
+    /// A twin of 9 levels each has correlations of .87 and .88; with values that were independent within levels it had
+    /// .82 and .83.
+    #[test]
+    fn correlations_outlive_levels() {
+        let model = correlated();
         let levels: Vec<usize> = model.columns().iter().map(Column::level_count).collect();
         for drawn in [true, false] {
             let generator = ChaCha8Rng::seed_from_u64(2);
@@ -337,13 +353,8 @@ mod tests {
                 model.sample_independently(6000, generator)
             };
             let rows = rows.unwrap();
-            let of = |column: usize| -> DVector<f64> {
-                let grid = model.columns()[column].grid();
-                let value = |&(piece, share): &(u32, f32)| {
-                    let (first, last, _) = model.columns()[column].pieces[piece as usize];
-                    grid.number((first, last), share.into())
-                };
-                let values = DVector::from_iterator(rows.count, rows.columns[column].iter().map(value));
+            let of = |column: usize| {
+                let values = numbers(&model, &rows, column);
                 let mean = values.mean();
                 values.add_scalar(-mean)
             };
@@ -353,5 +364,40 @@ mod tests {
             let deviation = x.norm() / (rows.count as f64).sqrt();
             assert!((deviation - 1.0).abs() < 0.08, "{deviation}");
         }
+    }
+
+    /// The mean of `y` where `x` has these values, in rows that were asked for and in 200,000 of the twin of which
+    /// nothing was.
+    #[test]
+    fn a_part_of_a_level_goes_with_what_it_goes_with_in_the_twin() {
+        let model = correlated();
+        let all = model.sample_independently(200_000, ChaCha8Rng::seed_from_u64(3)).unwrap();
+        let (x, y) = (numbers(&model, &all, 0), numbers(&model, &all, 1));
+        for (low, high) in [(1.9, 4.0), (-1.3, -1.15), (0.2, 0.3)] {
+            let of_twin: Vec<f64> =
+                x.iter().zip(&y).filter(|(x, _)| (low..=high).contains(*x)).map(|(_, y)| *y).collect();
+            let expected = of_twin.iter().sum::<f64>() / of_twin.len() as f64;
+            let given = model.given("x", &format!("{low}..{high}")).unwrap();
+            for drawn in [true, false] {
+                let generator = ChaCha8Rng::seed_from_u64(4);
+                let rows = if drawn {
+                    given.sample(4000, generator)
+                } else {
+                    given.sample_independently(4000, generator)
+                };
+                let rows = rows.unwrap();
+                assert_eq!(rows.count, 4000);
+                assert!(numbers(&given, &rows, 0).iter().all(|x| (low..=high).contains(x)));
+                let found = numbers(&given, &rows, 1).mean();
+                // Of 4,000 rows and of those of the twin, five deviations of the difference of two means.
+                let squares = of_twin.iter().map(|y| (y - expected).powi(2)).sum::<f64>();
+                let n = of_twin.len() as f64;
+                let error = (squares / n * (1.0 / n + 1.0 / 4000.0)).sqrt();
+                assert!((found - expected).abs() < 5.0 * error, "{low}..{high}: {found} for {expected}");
+            }
+        }
+        // A part that would take too many rows has what its level has.
+        let rare = model.given("x", "4.99..5").unwrap();
+        assert_eq!(rare.sample(90_000, ChaCha8Rng::seed_from_u64(5)).unwrap().count, 90_000);
     }
 }

@@ -128,6 +128,7 @@ pub fn fit(data: Data, settings: &Settings, purse: &mut (impl Purse + ?Sized), s
         tables,
         potentials,
         conditionals,
+        asked: None,
     };
     Ok(Fitted { model, events })
 }

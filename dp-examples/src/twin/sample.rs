@@ -10,7 +10,8 @@ use super::{Error, Result};
 pub(super) const MOST_ROWS: u64 = 100_000_000;
 
 /// Fewer rows of a level than this have the values of their own positions; more are spread evenly, in the order of
-/// these, which for a few would say little of them.
+/// these, which for a few would say little of them. Rows that something was asked of do not lie evenly in the levels of
+/// other columns, so all of them have their own.
 const FEW: usize = 64;
 
 /// How often rows that do not keep the constraints are drawn again.
@@ -116,8 +117,9 @@ impl Model {
             return Err(Error::input(format!("{rows} rows, at most {MOST_ROWS}")));
         }
         let (count, mut dice) = (rows as usize, Dice(generator));
-        let positions = Positions::new(self)?;
-        let mut columns = self.codes(count, &mut dice, drawn, &positions);
+        // Where values lie within levels does not depend on which levels are asked for.
+        let positions = Positions::new(self.asked.as_ref().map_or(self, |asked| &asked.whole))?;
+        let mut columns = self.draw(count, &mut dice, drawn, &positions);
         self.keep(&mut columns, count, &mut dice, drawn, &positions)?;
         Ok(Rows { count, columns })
     }
@@ -136,7 +138,7 @@ impl Model {
             if bad.is_empty() {
                 return Ok(());
             }
-            let again = self.codes(bad.len(), dice, drawn, positions);
+            let again = self.draw(bad.len(), dice, drawn, positions);
             for (own, again) in columns.iter_mut().zip(again) {
                 bad.iter().zip(again).for_each(|(&row, code)| own[row] = code);
             }
@@ -178,22 +180,45 @@ impl Model {
         (0..count).filter(|&row| bad[row]).collect()
     }
 
-    /// For each column the piece that each row's value lies in, and how far along.
-    fn codes<R: Rng>(
+    /// Rows that have what was asked for, whether or not they keep the constraints.
+    fn draw<R: Rng>(
         &self,
         count: usize,
         dice: &mut Dice<R>,
         drawn: Drawn,
         positions: &Positions,
     ) -> Vec<Vec<(u32, f32)>> {
-        let levels = self.levels(count, dice, drawn);
+        let mut found = vec![Vec::new(); self.columns.len()];
+        if let Some(asked) = &self.asked {
+            asked.draw(self, &mut found, count, dice, (drawn, positions));
+        }
+        let missing = count - found[0].len();
+        if missing > 0 {
+            let few = if self.asked.is_some() { usize::MAX } else { FEW };
+            let others = self.codes((&self.conditionals, positions), few, missing, dice, drawn);
+            found.iter_mut().zip(others).for_each(|(own, others)| own.extend(others));
+        }
+        found
+    }
+
+    /// For each column the piece that each row's value lies in, and how far along. Values of levels with fewer rows than
+    /// `few` lie at the positions of their own; more are spread evenly, in the order of these.
+    pub(super) fn codes<R: Rng>(
+        &self,
+        (conditionals, positions): (&[Vec<f64>], &Positions),
+        few: usize,
+        count: usize,
+        dice: &mut Dice<R>,
+        drawn: Drawn,
+    ) -> Vec<Vec<(u32, f32)>> {
+        let levels = self.levels(conditionals, count, dice, drawn);
         let positions = positions.draw(&levels, dice);
         let columns =
             self.columns.iter().zip(&levels).zip(&positions).map(|((column, levels), positions)| {
                 let (mut found, tilts) = (vec![(0, 0.0); count], column.tilts());
                 for (level, mut places) in grouped(levels, column.level_count()).into_iter().enumerate() {
                     let (own, weights) = within(column, level);
-                    if let Some(at) = positions.as_ref().filter(|_| places.len() < FEW) {
+                    if let Some(at) = positions.as_ref().filter(|_| places.len() < few) {
                         for place in places {
                             let (number, share) = at_share(&weights, f64::from(at[place as usize]));
                             let share = tilted(share, tilts[own[number]]) as f32;
@@ -231,10 +256,16 @@ impl Model {
         columns.collect()
     }
 
-    /// The level of each column in each row.
-    pub(super) fn levels<R: Rng>(&self, count: usize, dice: &mut Dice<R>, drawn: Drawn) -> Vec<Vec<u32>> {
+    /// The level of each column in each row, by each clique's own column given its parents.
+    pub(super) fn levels<R: Rng>(
+        &self,
+        conditionals: &[Vec<f64>],
+        count: usize,
+        dice: &mut Dice<R>,
+        drawn: Drawn,
+    ) -> Vec<Vec<u32>> {
         let mut levels: Vec<Vec<u32>> = vec![Vec::new(); self.columns.len()];
-        for (clique, conditional) in self.cliques.iter().zip(&self.conditionals) {
+        for (clique, conditional) in self.cliques.iter().zip(conditionals) {
             let mut cells = vec![0_u32; count];
             let mut groups = 1;
             for &parent in &clique.parents {

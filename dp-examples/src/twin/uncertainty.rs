@@ -46,7 +46,7 @@ impl Model {
         let mut dice = Dice(generator);
         let tree = self.tree()?;
         let count = self.records.round().max(1.0) as usize;
-        let levels = self.levels(count, &mut dice, Drawn::Independently);
+        let levels = self.levels(&self.conditionals, count, &mut dice, Drawn::Independently);
         let (columns, singles): (Vec<Column>, Vec<Counted>) = (self.columns.iter().zip(&levels).enumerate())
             .map(|(place, (column, levels))| self.remeasured((place, column), levels, &mut dice))
             .unzip();
