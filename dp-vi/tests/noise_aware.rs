@@ -500,3 +500,39 @@ fn steps_arrive_with_many_narrow_priors() {
     let way: f64 = found.iter().zip(&truth).map(|(w, truth)| w * truth).sum::<f64>() / square;
     assert!((0.8..1.15).contains(&way), "{way}");
 }
+
+/// A weight of which the records say nothing has its prior, also where that is no normal: two Laplace priors, of a
+/// feature that decides the outcome, and of one that is zero for all. The second derivative of `|w|` is zero, so a normal
+/// with the prior's own derivatives at some point is flat there and centred wherever its slope leads.
+#[test]
+fn a_hidden_weight_has_its_prior_of_whatever_kind() {
+    use ppl_distributions::Laplace;
+    fn model(ctx: &mut Ctx<'_>) -> ppl_core::Result<()> {
+        let intercept = ctx.sample("intercept", Normal::new(0.0, 10.0))?;
+        let w = ctx.sample("w", Laplace::new(0.0, 1.0).iid(2))?;
+        ctx.each_record(|ctx, record| {
+            let logit = intercept + record.get("x")?.dot(w);
+            ctx.observe("y", Bernoulli::from_logits(logit), record.get("y")?)
+        })
+    }
+    let n = 4_000;
+    let uniform = |i: usize, factor: f64| (i as f64 * factor).fract();
+    let x = Array2::from_shape_fn((n, 2), |(i, j)| {
+        if j == 0 { 2.0 * uniform(i, 0.618_033_988_749_895) - 1.0 } else { 0.0 }
+    });
+    let yes = |i: usize| uniform(i, 0.414_213_562_373_095) < 1.0 / (1.0 + (-1.5 * x[(i, 0)]).exp());
+    let y: Vec<f64> = (0..n).map(|i| f64::from(u8::from(yes(i)))).collect();
+    let columns = [("x", Column::from(x.clone().into_dyn())), ("y", Column::from(y))];
+    let records = Sensitive::new(Records::from_columns(columns).unwrap());
+    for (epsilon, seed) in [(0.3, 1), (1.0, 2), (3.0, 3)] {
+        let fit = DpVi::new(model, AutoNormal::new())
+            .budget(Budget { epsilon, delta: 1e-5, relation: Relation::AddRemove })
+            .seed(Seed::for_tests(seed))
+            .fit(&records)
+            .unwrap();
+        let (mean, sd) = (fit.posterior().mean("w").unwrap(), fit.posterior().sd("w").unwrap());
+        // The prior's deviation is √2, and that of the normal of which as many are as near to the median 1.03.
+        assert!(mean[1].abs() < 1.0 && sd[1] > 0.6 && sd[1] < 1.7, "{epsilon}: {mean} {sd}");
+        assert!((mean[0] - 1.5).abs() < 5.0 * sd[0] && sd[0] < 0.8, "{epsilon}: {mean} {sd}");
+    }
+}

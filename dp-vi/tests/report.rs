@@ -150,7 +150,7 @@ fn what_intervals_hold_of_the_noise_is_said() {
         .budget(budget(Relation::AddRemove))
         .seed(Seed::for_tests(1));
     let (words, corrected) = said(many_spreads.fit(&zeros()).unwrap());
-    assert!(words.contains("leave it out for the other values") && corrected, "{words}");
+    assert!(words.contains("given the other values where the guide has them") && corrected, "{words}");
     let guides = DpVi::new(two, AutoNormal::new()).correction(Correction::None);
     let (words, corrected) =
         said(guides.budget(budget(Relation::AddRemove)).seed(Seed::for_tests(1)).fit(&records()).unwrap());
@@ -168,12 +168,12 @@ fn what_intervals_hold_of_the_noise_is_said() {
         let a = ctx.sample("a", Normal::new(0.0, 30.0))?;
         ctx.each_record(|ctx, record| ctx.observe("x", Normal::new(a, 1.0), record.get("x")?))
     };
-    let far = || Sensitive::new(Records::from_columns([("x", vec![30.0; 2_000])]).unwrap());
+    let far_away = || Sensitive::new(Records::from_columns([("x", vec![30.0; 2_000])]).unwrap());
     let short = DpVi::new(mean, AutoNormal::new())
         .budget(budget(Relation::AddRemove))
         .seed(Seed::for_tests(1))
         .steps(100);
-    let (words, corrected) = said(short.fit(&far()).unwrap());
+    let (words, corrected) = said(short.fit(&far_away()).unwrap());
     assert!(words.contains("had not arrived") && corrected, "{words}");
     // Forty records at epsilon 1 say nothing of a curvature by themselves.
     let trace = DpVi::new(two, AutoNormal::new()).correction(Correction::TraceRegression);
@@ -186,7 +186,18 @@ fn what_intervals_hold_of_the_noise_is_said() {
     let trace = DpVi::new(two, AutoNormal::new()).correction(Correction::TraceRegression);
     let large = Budget { epsilon: 50.0, ..budget(Relation::AddRemove) };
     let (words, corrected) = said(trace.budget(large).seed(Seed::for_tests(1)).fit(&many).unwrap());
-    assert!(words.contains("has not been measured for this kind of model") && corrected, "{words}");
+    assert!(words.contains("may be too short where the noise hides it") && corrected, "{words}");
+    // Weights of the caller's own, and a curvature that probes read.
+    let weighted = DpVi::new(two, AutoNormal::new())
+        .weights(dp_vi::RecordWeights::given(|record| Ok(3.0 + 0.0 * record.get("x")?)))
+        .correction(Correction::Probes);
+    let (words, corrected) = said(weighted.budget(large).seed(Seed::for_tests(1)).fit(&many).unwrap());
+    assert!(words.contains("where weights are at most 1") && corrected, "{words}");
+    // A curvature of scores at a mean that forty short steps did not get near to.
+    let far = DpVi::new(mean, AutoNormal::new()).correction(Correction::Full).clip_norm(1.0).steps(40);
+    let (words, corrected) =
+        said(far.budget(budget(Relation::AddRemove)).seed(Seed::for_tests(1)).fit(&far_away()).unwrap());
+    assert!(words.contains("had not arrived") && corrected, "{words}");
     let fit = DpVi::new(two, AutoNormal::new()).without_privacy().fit(&records()).unwrap();
     assert_eq!(said(fit), ("nothing", false));
 }

@@ -65,6 +65,36 @@ impl PriorCurvature {
         self.density.output(0)[0]
     }
 
+    /// Whether the prior of the frontier is a normal, the other sites held where they are: its gradient is linear along a
+    /// line, near `sites` and far from them, where a kink may be.
+    pub(crate) fn is_normal(&mut self, sites: &[SiteAt<'_>]) -> bool {
+        [1.0, 30.0, 1e3].into_iter().all(|reach| {
+            let [first, middle, last] = [-1.7, 0.15, 2.0].map(|length| self.slope(sites, reach * length));
+            let share = (0.15 + 1.7) / (2.0 + 1.7);
+            middle.iter().zip(&first).zip(&last).all(|((middle, first), last)| {
+                let straight = first + share * (last - first);
+                (middle - straight).abs() <= 1e-9 * (first.abs() + last.abs())
+            })
+        })
+    }
+
+    /// The gradient at the frontier, moved by so much to alternating sides.
+    fn slope(&mut self, sites: &[SiteAt<'_>], length: f64) -> Vec<f64> {
+        let way = |k: usize| if k.is_multiple_of(2) { length } else { -0.6 * length };
+        let moved = |site: &SiteAt<'_>| -> Vec<f64> {
+            match site.frontier {
+                Some(_) => site.values.iter().enumerate().map(|(k, value)| value + way(k)).collect(),
+                None => site.values.to_vec(),
+            }
+        };
+        let moved: Vec<Vec<f64>> = sites.iter().map(moved).collect();
+        let at = sites.iter().zip(&moved);
+        let at = at.map(|(site, values)| SiteAt { values, frontier: site.frontier.clone(), ..*site });
+        set(&mut self.gradient, &at.collect::<Vec<_>>());
+        self.gradient.run();
+        (0..self.gradient.outputs()).flat_map(|output| self.gradient.output(output).to_vec()).collect()
+    }
+
     /// The gradient of the log prior at the frontier, and minus its second derivatives row by row.
     pub(crate) fn at(&mut self, sites: &[SiteAt<'_>]) -> (Vec<f64>, Vec<f64>) {
         set(&mut self.product, sites);

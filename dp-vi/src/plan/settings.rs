@@ -55,14 +55,15 @@ pub enum Correction {
     /// outcomes vary more than the model says, scores do, too, and intervals are too short. Counts and
     /// ordered categories whose features vary about equally in all directions are served well; a scale
     /// parameter, whose scores are small beside those of slopes, is hidden by the noise, and so is what
-    /// depends on it: then [`TraceRegression`](Self::TraceRegression) is better.
+    /// depends on it: then [`Probes`](Self::Probes) are better.
     Full,
     /// Yes, with the diagonal of that.
     Diagonal,
     /// Yes, with a curvature that is read off the noisy gradients of the run and takes nothing of the budget:
     /// for any likelihood, up to 64 elements. Where the run says too little of it, the posterior is the
-    /// guide's, and [`PrivacyReport::intervals`](crate::PrivacyReport::intervals) says so; with fewer than
-    /// some thousand records a released curvature is better.
+    /// guide's, and [`PrivacyReport::intervals`](crate::PrivacyReport::intervals) says so. Where the noise hides the
+    /// curvature, intervals are too short: the steps wander because of the noise, and a regression on a walk finds a
+    /// curvature where there is none. It is there for comparisons; [`Probes`](Self::Probes) are better.
     TraceRegression,
     /// Yes, for any likelihood of up to 128 elements, with a curvature that the last quarter of the steps
     /// looks for:
@@ -74,7 +75,9 @@ pub enum Correction {
     /// Gradients there are released like those of all steps, so nothing of the budget goes into it beside the
     /// steps. Probes go as far as the noise asks for: about six standard deviations of the posterior, noise
     /// included, and along the eigenvectors of the curvature as soon as they show. What they leave open of
-    /// the curvature is integrated over, and a value of which the releases say nothing keeps its prior.
+    /// the curvature is integrated over, and a value of which the releases say nothing keeps its prior, about: beside
+    /// values that are well known, what is read of its curvature may be taken for more than noise, and in simulations
+    /// with five such values its deviation was .8 of the prior's and 90 % intervals held .7 to .8.
     ///
     /// The posterior is then a normal in the unconstrained values, whatever the guide was. It takes the likelihood to
     /// be nearly quadratic over that distance. What is not, and what clipping takes, is left out of it by as much as

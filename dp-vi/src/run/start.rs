@@ -12,6 +12,7 @@ use crate::objective::initial::prior_draws;
 use crate::objective::prior::{PriorCurvature, SiteAt};
 use crate::objective::programs::Objective;
 use crate::objective::traced::Traced;
+use crate::objective::weights::RecordWeights;
 use crate::optimiser::{NoiseLimited, SavedState, StepScale, TailAverage};
 use crate::outcome::convergence::converge;
 use crate::outcome::correction::attenuation::Attenuation;
@@ -34,6 +35,10 @@ use dp_sampler::{GaussianNoise, Purpose, Seed, Subsampler};
 use ppl_core::{Constraint, Graph, Model, Predictive, Schema, SiteKind};
 use std::ops::Range;
 use std::sync::Arc;
+
+/// Most elements whose priors, where they are not normal, are replaced by normals along their axes: that takes the time
+/// of the third power of their number. Of more, a heavy tail is taken to be flat.
+const MOST_BENT: usize = 500;
 
 /// A release of the curvature and what pays for it, if it is paid for.
 type Paid = Option<(CurvatureRelease, Receipt)>;
@@ -96,8 +101,12 @@ impl<'r, G: Guide, S: Subsampler> Prepared<'r, '_, G, S> {
         if let (Optimiser::NoiseLimited(optimiser), Some(prior)) = (&mut optimiser, &mut prior) {
             scale_by_noise(optimiser, number, &plan, &estimator, prior)?;
         }
-        let correction = prior.filter(|_| plan.finds_curvature()).map(|prior| {
+        let correction = prior.filter(|_| plan.finds_curvature()).map(|mut prior| {
             // Drawing from the prior takes its time.
+            let bends = plan.curvature.is_some()
+                && estimator.latent_elements() <= MOST_BENT
+                && !is_normal(&mut prior, &estimator, &guide);
+            let bent = bends.then(|| prior_of_values(&self.model, records.schema(), &estimator).0);
             let is_needed = plan.probes > 0 || estimator.ranges().iter().any(Option::is_none);
             let priors = is_needed.then(|| prior_of_elements(&self.model, records.schema(), &estimator));
             let hierarchy = priors
@@ -110,7 +119,8 @@ impl<'r, G: Guide, S: Subsampler> Prepared<'r, '_, G, S> {
                 (self.settings.noise_limited, self.settings.feature_norms),
                 (estimator.latent_elements(), estimator.shared.drawn_values().len()),
                 (curvature, early),
-                (prior, probes, hierarchy, excess),
+                (prior, bent, probes, hierarchy, excess),
+                matches!(self.settings.weights, RecordWeights::Given(_)),
             )
         });
         let (parameters, convergence) = found.unzip();
@@ -319,9 +329,23 @@ fn expect<S: Subsampler>(
     Ok(())
 }
 
-/// The prior of each element that records touch, and of the others. `None` for these where one is of a parameter,
-/// which has no prior.
+/// The prior of each element that records touch, in the run's coordinates, and of the others. `None` for these where one
+/// is of a parameter, which has no prior.
 fn prior_of_elements(
+    model: &dyn Model,
+    schema: &Schema,
+    estimator: &Estimator,
+) -> (Vec<ElementPrior>, Option<Vec<ElementPrior>>) {
+    let (touched, untouched) = prior_of_values(model, schema, estimator);
+    let touched = match &estimator.shared.located {
+        Some(located) => ElementPrior::of_coordinates(&touched, &located.coordinates),
+        None => touched,
+    };
+    (touched, untouched)
+}
+
+/// The same of the values, whatever coordinates the run has.
+fn prior_of_values(
     model: &dyn Model,
     schema: &Schema,
     estimator: &Estimator,
@@ -339,11 +363,16 @@ fn prior_of_elements(
         }
         all_latent &= range.is_some() || site.kind != SiteKind::Param;
     }
-    let touched = match &estimator.shared.located {
-        Some(located) => ElementPrior::of_coordinates(&touched, &located.coordinates),
-        None => touched,
-    };
     (touched, all_latent.then_some(untouched))
+}
+
+/// Whether the prior of what records touch is normal, given the other values where the run starts.
+fn is_normal(prior: &mut PriorCurvature, estimator: &Estimator, guide: &dyn Guide) -> bool {
+    let shared = &estimator.shared;
+    let locations = super::training::locations(shared, guide, &shared.initial);
+    let sites = shared.sites.iter().zip(&locations).zip(estimator.ranges());
+    let at = sites.map(|((site, values), range)| SiteAt { name: &site.name, values, frontier: range });
+    prior.is_normal(&at.collect::<Vec<_>>())
 }
 
 /// What is known beforehand of latent values that no record touches.
@@ -370,7 +399,14 @@ fn correction(
     (noise_limited, norms): (bool, Option<FeatureNorms>),
     (elements, drawn): (usize, usize),
     (curvature, early_release): (Paid, Paid),
-    (prior, probes, hierarchy, excess): (PriorCurvature, Option<Probes>, Option<Hierarchy>, Option<Excess>),
+    (prior, bent, probes, hierarchy, excess): (
+        PriorCurvature,
+        Option<Vec<ElementPrior>>,
+        Option<Probes>,
+        Option<Hierarchy>,
+        Option<Excess>,
+    ),
+    own_weights: bool,
 ) -> CorrectionState {
     let share = match (noise_limited, plan.probes) {
         // They go straight on from the first.
@@ -419,6 +455,8 @@ fn correction(
         hierarchy,
         excess,
         attenuation,
+        elements: bent,
+        own_weights,
     }
 }
 

@@ -3,6 +3,8 @@
 use crate::cost::pricing::sampling_variance;
 use crate::error::{Error, Result};
 use crate::guides::guide::{Guide, Marginal};
+use crate::objective::coordinates::Coordinates;
+use crate::objective::curvature::CurvatureShape;
 use crate::objective::frontier::Estimator;
 use crate::objective::prior::{PriorCurvature, SiteAt};
 use crate::objective::shared::Shared;
@@ -12,15 +14,16 @@ use crate::outcome::correction::attenuation::Attenuation;
 use crate::outcome::correction::excess::Excess;
 use crate::outcome::correction::hessian::Hessian;
 use crate::outcome::correction::hierarchy::Hierarchy;
+use crate::outcome::correction::linear_algebra::{compose, eigen, square, symmetrised};
 use crate::outcome::correction::noise_aware::{Evidence, NoiseAware};
-use crate::outcome::correction::probes::Probes;
+use crate::outcome::correction::probes::{ElementPrior, Probes, normal_prior};
 use crate::outcome::correction::tail::{GradientTail, TailMeans};
 use crate::outcome::correction::unknown_curvature::{self, FromStart, ReleasedCurvature};
 use crate::outcome::fit::Fit;
 use crate::outcome::posterior::Posterior;
 use crate::outcome::report::{
-    FELL_BACK, FEW_STEPS, FEWEST_MEASURED_STEPS, INCLUDE, NO_POSTERIOR, NOT_ARRIVED, NOT_MEASURED, PARTLY,
-    PrivacyReport,
+    BY_TRACE, FELL_BACK, FEW_STEPS, FEWEST_MEASURED_STEPS, INCLUDE, NO_POSTERIOR, NOT_ARRIVED, NOT_MEASURED,
+    OWN_WEIGHTS, PARTLY, PrivacyReport,
 };
 use crate::outcome::simulation::Simulation;
 use crate::plan::privacy_plan::CurvaturePlan;
@@ -32,7 +35,7 @@ use crate::wall::sensitive::Sensitive;
 use crate::wall::steps::Steps;
 use dp_accountant::{Certified, Purse, Receipt};
 use dp_sampler::{GaussianNoise, NoiseSource, Seed, Subsampler};
-use nalgebra::DMatrix;
+use nalgebra::{DMatrix, DVector, DVectorView};
 use ppl_core::{RecordGradient, Records, SiteKind, Unconstrained};
 use std::ops::Range;
 use std::path::Path;
@@ -113,6 +116,10 @@ pub(super) struct CorrectionState {
     pub(super) excess: Option<Excess>,
     /// Where values that wander are those of a logistic regression.
     pub(super) attenuation: Option<Attenuation>,
+    /// The priors of elements, where they are not normal.
+    pub(super) elements: Option<Vec<ElementPrior>>,
+    /// Whether records have weights of the caller's own.
+    pub(super) own_weights: bool,
 }
 
 impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
@@ -442,6 +449,11 @@ impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
             .correction
             .as_ref()
             .map(|correction| (correction.trace || correction.probes.is_some(), correction.measured));
+        let by_trace = self.correction.as_ref().is_some_and(|correction| correction.trace);
+        let own_weights = self
+            .correction
+            .as_ref()
+            .is_some_and(|correction| correction.own_weights && correction.law.is_none());
         let bound = self.gradient.clip_norm();
         let searched = self.correction.as_ref().and_then(|correction| correction.tail.searched());
         let noise_aware = self.correction.take().and_then(|correction| {
@@ -473,6 +485,8 @@ impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
             (Some((_, true)), Some(_)) if self.estimator.ranges().iter().all(Option::is_some) => {
                 Some(if self.done < FEWEST_MEASURED_STEPS { FEW_STEPS } else { INCLUDE })
             }
+            (Some(_), Some(_)) if own_weights => Some(OWN_WEIGHTS),
+            (Some(_), Some(_)) if by_trace => Some(BY_TRACE),
             (Some(_), Some(_)) => Some(NOT_MEASURED),
             (Some((true, _)), None) => Some(FELL_BACK),
             (Some((false, _)), None) => Some(NO_POSTERIOR),
@@ -516,7 +530,17 @@ fn correct(
     (estimator, program): (&Estimator, &mut RecordGradient<f64>),
     locations: &[Vec<f64>],
     CorrectionState {
-        tail, curvature, law, trace, mut prior, probes, hierarchy, excess, attenuation, ..
+        tail,
+        curvature,
+        law,
+        trace,
+        mut prior,
+        probes,
+        hierarchy,
+        excess,
+        attenuation,
+        elements,
+        ..
     }: CorrectionState,
     (sampling, bound): (f64, Option<f64>),
 ) -> Option<(Option<NoiseAware>, bool)> {
@@ -567,12 +591,39 @@ fn correct(
     };
     let (prior_gradient, prior_curvature) = prior_at(&values);
     let from_start = tail.since_start();
+    let released = curvature.zip(law).map(|(matrix, planned)| {
+        let deviation =
+            planned.noise_multiplier * bound.map_or(planned.clip_norm, |bound| planned.norm(bound));
+        let (matrix, scores) = match planned.with_scores {
+            true => without_scores(&matrix, values.len()),
+            false => (matrix, None),
+        };
+        (matrix, scores, planned, deviation)
+    });
+    // Where steps are limited by the noise they need not arrive, and how well that does was measured.
+    let diagonal = match (&probes, &released) {
+        (Some(probes), _) => Some(probes.diagonal()),
+        (None, Some((matrix, _, planned, _))) if planned.by_scores => {
+            Some(matrix.iter().step_by(values.len() + 1).copied().collect())
+        }
+        _ => None,
+    };
     let mut arrived = true;
-    if let Some(probes) = &probes {
+    if let Some(diagonal) = diagonal {
         let searched = tail.searched()?;
         let (pull, prior_curvature) = prior_at(&searched.values);
-        arrived = probes.has_arrived(&searched, sampling, (&pull, &prior_curvature));
+        let prior: Vec<f64> = prior_curvature.iter().step_by(values.len() + 1).copied().collect();
+        arrived = searched.have_arrived(&diagonal, sampling, &pull, &prior);
     }
+    let (prior_gradient, prior_curvature) = match (&elements, &released) {
+        (Some(elements), Some((matrix, _, planned, deviation))) => {
+            let least = least_information(matrix, (planned.shape, *deviation), noise_variance)?;
+            let coordinates = estimator.shared.located.as_ref().map(|located| located.coordinates.as_ref());
+            let here = (values.as_slice(), prior_gradient.as_slice(), prior_curvature.as_slice());
+            normal_prior_of_values(elements, coordinates, here, least)?
+        }
+        _ => (prior_gradient, prior_curvature),
+    };
     let touched =
         sites.iter().filter(|(_, frontier)| frontier.is_some()).map(|((site, _), _)| site.name.clone());
     let touched: Vec<String> = touched.collect();
@@ -586,15 +637,6 @@ fn correct(
         prior_curvature: &prior_curvature,
     };
     let path = tail.path();
-    let curvature = curvature.zip(law).map(|(matrix, planned)| {
-        let deviation =
-            planned.noise_multiplier * bound.map_or(planned.clip_norm, |bound| planned.norm(bound));
-        let (matrix, scores) = match planned.with_scores {
-            true => without_scores(&matrix, values.len()),
-            false => (matrix, None),
-        };
-        (matrix, scores, planned.shape, deviation)
-    });
     let from_start = from_start.as_ref().map(|means| FromStart {
         values: &means.values,
         gradients: &means.gradients,
@@ -605,9 +647,9 @@ fn correct(
         imitation.shares((estimator, &mut *program), tail.probed()?, probes.axes())
     });
     let shares = shares.unwrap_or_else(|| vec![1.0; values.len()]);
-    let infer = |evidence: &Evidence<'_>| match (tail.trace(), &curvature, &probes) {
-        (_, Some((matrix, scores, shape, deviation)), _) => {
-            let (path, scores, shape, deviation) = (path.as_ref(), *scores, *shape, *deviation);
+    let infer = |evidence: &Evidence<'_>| match (tail.trace(), &released, &probes) {
+        (_, Some((matrix, scores, planned, deviation)), _) => {
+            let (path, scores, shape, deviation) = (path.as_ref(), *scores, planned.shape, *deviation);
             let is_turned = estimator.shared.located.is_some();
             let released =
                 ReleasedCurvature { matrix, scores, shape, deviation, path, from_start, is_turned };
@@ -642,6 +684,58 @@ fn correct(
         None => found,
     };
     Some((found, arrived))
+}
+
+/// Standard errors of what was read that are left out of a curvature which the data have at least.
+const LEFT_OUT: f64 = 2.0;
+
+/// What gradients with this noise say of the values at least, by a curvature that was released: `S (S + v)⁻¹ S`.
+fn least_information(
+    released: &[f64],
+    (shape, deviation): (CurvatureShape, f64),
+    noise_variance: f64,
+) -> Option<DMatrix<f64>> {
+    let n = released.len().isqrt();
+    let of = |read: f64| {
+        let curvature = (read - LEFT_OUT * deviation).max(0.0);
+        curvature * curvature / (noise_variance + curvature).max(f64::MIN_POSITIVE)
+    };
+    if shape == CurvatureShape::Diagonal {
+        let diagonal = released.iter().step_by(n + 1).map(|read| of(*read));
+        return Some(DMatrix::from_diagonal(&DVector::from_iterator(n, diagonal)));
+    }
+    let found = eigen(symmetrised(&square(released, n)))?;
+    Some(compose(&DMatrix::from_diagonal(&found.eigenvalues.map(of)), &found.eigenvectors))
+}
+
+/// Gradient and minus the second derivatives of a normal in the place of a prior that is none, in the coordinates of the
+/// run: of the values themselves, whose priors as a rule are independent of each other where those of coordinates are not.
+fn normal_prior_of_values(
+    elements: &[ElementPrior],
+    coordinates: Option<&Coordinates>,
+    (at, gradient, curvature): (&[f64], &[f64], &[f64]),
+    least: DMatrix<f64>,
+) -> Option<(Vec<f64>, Vec<f64>)> {
+    let n = at.len();
+    let identity = DMatrix::identity(n, n);
+    let outward = coordinates.map_or(&identity, Coordinates::factor);
+    let inward = outward.solve_lower_triangular(&identity)?;
+    let values = coordinates.map_or_else(|| at.to_vec(), |coordinates| coordinates.values(at));
+    let pull = inward.tr_mul(&DVectorView::from_slice(gradient, n));
+    let precision = inward.tr_mul(&(square(curvature, n) * &inward));
+    let here = Evidence {
+        curvature: &[],
+        values: &values,
+        gradients: &[],
+        noise_variance: 0.0,
+        sampling: 0.0,
+        prior_gradient: pull.as_slice(),
+        prior_curvature: precision.as_slice(),
+    };
+    let information = inward.tr_mul(&(least * &inward));
+    let (precision, pull) = normal_prior(elements, &here, Some(&information))?;
+    let precision = symmetrised(&(outward.tr_mul(&precision) * outward));
+    Some((outward.tr_mul(&pull).as_slice().to_vec(), precision.as_slice().to_vec()))
 }
 
 /// What was released of the curvature of `n` values, and of its scores.

@@ -195,6 +195,29 @@ pub(crate) struct GradientTail {
     probes: Option<Stretch>,
 }
 
+/// Deviations, of the noise and of the posterior together, that a mean gradient may be from zero where a run has
+/// arrived.
+const ARRIVED: f64 = 5.0;
+
+impl TailMeans {
+    /// Whether the steps had come to where the mean gradient of likelihood and prior is zero: to within the noise, what
+    /// batches make of it, and what a posterior deviation does.
+    ///
+    /// ```text
+    /// |ḡ_j + ∇_j ln p(t̄)| < 5 √(v + S_jj (1 + r/T) + P_jj)     r the variance of a step's sum of scores over theirs
+    /// ```
+    ///
+    /// `curvature` has the `S_jj`, `pull` and `prior` the prior's gradient and `P_jj` at the means.
+    pub(crate) fn have_arrived(&self, curvature: &[f64], sampling: f64, pull: &[f64], prior: &[f64]) -> bool {
+        let scores = 1.0 + sampling / self.steps as f64;
+        let all = self.gradients.iter().zip(curvature).zip(pull.iter().zip(prior));
+        all.fold(true, |arrived, ((gradient, curvature), (pull, prior))| {
+            let own = scores * curvature.max(0.0) + prior.max(0.0);
+            arrived && (gradient + pull).powi(2) <= ARRIVED * ARRIVED * (self.noise_variance + own)
+        })
+    }
+}
+
 impl GradientTail {
     /// For a run whose last `share` of steps enters the correction in any case.
     ///

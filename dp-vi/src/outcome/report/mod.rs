@@ -120,10 +120,20 @@ pub(crate) const NOT_MEASURED: &str = "take account of the privacy noise; how of
 
 /// What it says of corrections that leave out values which no record touches, such as the spread of groups, where they
 /// were not inferred together with the others: there are too many, one is a parameter, or they were not found so.
-pub(crate) const PARTLY: &str = "take account of the privacy noise where records touch a value, and leave it out for the other values; how often they hold the truth has \
-                                 not been measured for this kind of model: a rehearsal with made-up records (dp_vi::rehearse) measures it for this one";
+pub(crate) const PARTLY: &str = "take account of the privacy noise where records touch a value, given the other values where the guide has them: the noise and the uncertainty of \
+                                 the other values are left out of both, so that intervals may be too short; how often they hold the truth has not been measured for this kind of \
+                                 model: a rehearsal with made-up records (dp_vi::rehearse) measures it for this one";
 
-/// What it says where the mean gradient shows that a run with probes ended before it had come to the posterior.
+/// What it says of curvatures that are read off the steps.
+pub(crate) const BY_TRACE: &str = "take account of the privacy noise as far as the gradients of the steps show the curvature, and may be too short where the noise hides it: \
+                                   a rehearsal with made-up records (dp_vi::rehearse) measures how often they hold the truth, and Correction::Probes looks for the curvature";
+
+/// What it says where records have weights of the caller's own and the curvature is read off gradients.
+pub(crate) const OWN_WEIGHTS: &str = "take account of the privacy noise where weights are at most 1, and are too short where they are larger, by the root of the mean weight of \
+                                      the records' scores; how often they hold the truth has not been measured for this kind of model: a rehearsal with made-up records \
+                                      (dp_vi::rehearse) measures it for this one";
+
+/// What it says where the mean gradient shows that a run ended before it had come to the posterior.
 pub(crate) const NOT_ARRIVED: &str = "are around where the run had come, and it had not arrived: the mean gradient there is more than five of its standard deviations from zero. \
                                       Whatever they include of the privacy noise, the posterior may be elsewhere: take more steps, or values whose priors are of the order of 1";
 

@@ -6,15 +6,13 @@ mod reading;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use self::prior::ElementPrior;
-use self::prior::normal_prior;
+pub(crate) use self::prior::{ElementPrior, normal_prior};
 use self::reading::{Reading, Slopes};
 use crate::error::Result;
 use crate::objective::curvature::CurvatureShape;
 use crate::optimiser::SavedState;
 use crate::outcome::correction::linear_algebra::{compose, eigen, square, symmetrised};
 use crate::outcome::correction::noise_aware::{Evidence, NoiseAware, Shares, deviations};
-use crate::outcome::correction::tail::TailMeans;
 use crate::outcome::correction::unknown_curvature::{self, ReleasedCurvature};
 use nalgebra::{DMatrix, DVector, DVectorView};
 use std::ops::Range;
@@ -52,10 +50,6 @@ const TURNS: f64 = 4.0;
 /// curvatures that may be anything multiply a gradient that is far from zero, and nothing follows from that: a
 /// positive value has no mean in floating-point numbers when its logarithm is known to within forty.
 const OUTSIDE: f64 = 10.0;
-
-/// Deviations, of the noise and of the posterior together, that a mean gradient may be from zero where a run has
-/// arrived.
-const ARRIVED: f64 = 5.0;
 
 /// Rounds that probes are cut into, or somewhat more, where there are enough of them.
 const ROUNDS: u64 = 8;
@@ -305,26 +299,9 @@ impl Probes {
         Ok(())
     }
 
-    /// Whether the steps before the probes had come to where the mean gradient of likelihood and prior is zero: to
-    /// within the noise, what batches make of it, and what a posterior deviation does.
-    ///
-    /// ```text
-    /// |ḡ_j + ∇_j ln p(t̄)| < 5 √(v + S_jj (1 + r/T) + P_jj)     r the variance of a step's sum of scores over theirs
-    /// ```
-    pub(crate) fn has_arrived(
-        &self,
-        searched: &TailMeans,
-        sampling: f64,
-        (pull, prior_curvature): (&[f64], &[f64]),
-    ) -> bool {
-        let n = self.prior.len();
-        let curvature = compose(&self.own.reading().matrix, &self.axes);
-        (0..n).all(|j| {
-            let scores = 1.0 + sampling / searched.steps as f64;
-            let own = scores * curvature[(j, j)].max(0.0) + prior_curvature[j * (n + 1)].max(0.0);
-            let gradient = searched.gradients[j] + pull[j];
-            gradient * gradient <= ARRIVED * ARRIVED * (searched.noise_variance + own)
-        })
+    /// Minus the second derivatives, as far as they were read, at each element.
+    pub(crate) fn diagonal(&self) -> Vec<f64> {
+        compose(&self.own.reading().matrix, &self.axes).diagonal().as_slice().to_vec()
     }
 
     /// Along which directions displacements and differences are read, orthonormal columns.
@@ -377,7 +354,7 @@ impl Probes {
         let outward = axes * DMatrix::from_diagonal(&DVector::from_column_slice(&units));
         let along = |vector: &[f64]| outward.tr_mul(&DVectorView::from_slice(vector, n)).as_slice().to_vec();
         let matrix = DMatrix::from_fn(n, n, |j, k| units[j] * units[k] * matrix[(j, k)]);
-        let (prior, pull) = normal_prior(&self.prior, evidence)?;
+        let (prior, pull) = normal_prior(&self.prior, evidence, None)?;
         let prior = symmetrised(&(outward.transpose() * prior * &outward));
         let inside = Evidence {
             curvature: &[],

@@ -9,6 +9,10 @@ use nalgebra::{DMatrix, DVector, DVectorView};
 /// draws.
 const FLAT: f64 = 0.5;
 
+/// How many times as much as the prior the data have to say of a direction for the prior to matter only where values are:
+/// over a fifth of its deviation.
+const SAY_MORE: f64 = 25.0;
+
 /// How wide flat priors are taken to be, in units of what one record leaves open.
 const FLAT_UNITS: f64 = 100.0;
 
@@ -89,15 +93,30 @@ fn spread(draws: &[f64]) -> (f64, f64) {
 ///
 /// It is the prior's own there, but in directions in which the prior is nearly flat or bends the other way,
 /// as a half-Cauchy far from its median: there a normal from there would reach far beyond what the prior
-/// allows, and median and spread of the prior's draws are taken instead.
-pub(super) fn normal_prior(
+/// allows, and median and spread of the prior's draws are taken instead. Not in directions of which the data say
+/// [`SAY_MORE`] times as much as the prior, which then matters where values are alone: `information` is what they say at
+/// least.
+pub(crate) fn normal_prior(
     prior: &[ElementPrior],
     evidence: &Evidence<'_>,
+    information: Option<&DMatrix<f64>>,
 ) -> Option<(DMatrix<f64>, DVector<f64>)> {
     let n = prior.len();
     let scale = DVector::from_iterator(n, prior.iter().map(|prior| prior.deviation));
     let local = symmetrised(&square(evidence.prior_curvature, n));
-    let axes = eigen(DMatrix::from_fn(n, n, |j, k| local[(j, k)] * scale[j] * scale[k]))?;
+    let in_units = |of: &DMatrix<f64>| DMatrix::from_fn(n, n, |j, k| of[(j, k)] * scale[j] * scale[k]);
+    let mut axes = eigen(in_units(&local))?;
+    let information = information.map(in_units);
+    if let Some(information) = &information {
+        // Among flat directions those of which the data say most and least, each by itself.
+        let flat: Vec<usize> = (0..n).filter(|&k| axes.eigenvalues[k] < FLAT).collect();
+        let among = axes.eigenvectors.select_columns(&flat);
+        let turned = &among * eigen(symmetrised(&(among.transpose() * information * &among)))?.eigenvectors;
+        for (column, &k) in turned.column_iter().zip(&flat) {
+            axes.eigenvectors.set_column(k, &column);
+            axes.eigenvalues[k] = column.dot(&(in_units(&local) * column));
+        }
+    }
     let mut precisions = axes.eigenvalues;
     let mut pull =
         axes.eigenvectors.tr_mul(&DVectorView::from_slice(evidence.prior_gradient, n).component_mul(&scale));
@@ -106,6 +125,9 @@ pub(super) fn normal_prior(
             continue;
         }
         let axis = axes.eigenvectors.column(k);
+        if information.as_ref().is_some_and(|information| axis.dot(&(information * axis)) >= SAY_MORE) {
+            continue;
+        }
         let (mut along, mut variance) = (Vec::new(), 0.0);
         for ((x, prior), at) in axis.iter().zip(prior).zip(evidence.values) {
             match &prior.draws {

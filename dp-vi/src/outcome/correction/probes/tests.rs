@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::outcome::correction::linear_algebra::{cholesky, inverse};
+use crate::outcome::correction::tail::TailMeans;
 use crate::outcome::correction::unknown_curvature::law::Shrunk;
 use dp_sampler::{GaussianNoise, NoiseSource, Purpose, Seed};
 
@@ -140,7 +141,8 @@ impl Problem {
             probed: false,
             snapshots: None,
         };
-        let arrived = probes.has_arrived(&searched, sampling, (pull.as_slice(), prior.as_slice()));
+        let arrived =
+            searched.have_arrived(&probes.diagonal(), sampling, pull.as_slice(), prior.diagonal().as_slice());
         (truth, probes.posterior(Vec::new(), &evidence, &vec![1.0; n]), arrived)
     }
 }
@@ -350,17 +352,23 @@ fn a_prior_is_a_normal() {
         prior_gradient: gradient,
         prior_curvature: curvature,
     };
-    let (precision, pull) =
-        normal_prior(&standard_priors(n), &evidence(&[1.0, 2.0], &[-0.4, -1.4], &[1.2, -0.8, -0.8, 1.1]))
-            .unwrap();
+    let (precision, pull) = normal_prior(
+        &standard_priors(n),
+        &evidence(&[1.0, 2.0], &[-0.4, -1.4], &[1.2, -0.8, -0.8, 1.1]),
+        unseen,
+    )
+    .unwrap();
     // Its eigenvalues are 1.95 and .35. In the second's direction draws vary more, and by what they do is
     // taken.
     let eigenvalues = precision.symmetric_eigenvalues();
     assert!((eigenvalues.max() - 1.95).abs() < 0.01 && eigenvalues.min() > 0.4, "{eigenvalues}");
     assert!(pull.iter().all(|x| x.is_finite()));
-    let (precision, pull) =
-        normal_prior(&standard_priors(n), &evidence(&[1.0, 2.0], &[-1.0, -2.0], &[1.0, 0.0, 0.0, 1.0]))
-            .unwrap();
+    let (precision, pull) = normal_prior(
+        &standard_priors(n),
+        &evidence(&[1.0, 2.0], &[-1.0, -2.0], &[1.0, 0.0, 0.0, 1.0]),
+        unseen,
+    )
+    .unwrap();
     assert!((precision - DMatrix::<f64>::identity(n, n)).amax() < 0.03);
     assert!((pull + DVector::from_row_slice(&[1.0, 2.0])).amax() < 0.03);
     // ln x of a half-Cauchy: density sech(u)/π. At u = 6 slope −1, curvature 2e-5·…, deviation from
@@ -368,15 +376,25 @@ fn a_prior_is_a_normal() {
     let sech: Vec<f64> =
         (0..201).map(|k| ((f64::from(k) + 0.5) / 201.0 * std::f64::consts::FRAC_PI_2).tan().ln()).collect();
     let priors = vec![ElementPrior::new(Some(sech), false); n];
-    let (precision, pull) =
-        normal_prior(&priors, &evidence(&[6.0, -6.0], &[-0.999_988, 0.999_988], &[2.5e-5, 0.0, 0.0, 2.5e-5]))
-            .unwrap();
+    let (precision, pull) = normal_prior(
+        &priors,
+        &evidence(&[6.0, -6.0], &[-0.999_988, 0.999_988], &[2.5e-5, 0.0, 0.0, 2.5e-5]),
+        unseen,
+    )
+    .unwrap();
     let mean: Vec<f64> = (0..n).map(|j| [6.0, -6.0][j] + pull[j] / precision[(j, j)]).collect();
     assert!(mean.iter().all(|x| x.abs() < 0.1), "{mean:?}");
     assert!((precision[(0, 0)].sqrt().recip() - 1.3).abs() < 0.2, "{precision}");
+    // Of the first the data say so much that the prior matters where it is alone.
+    let at = evidence(&[6.0, -6.0], &[-0.999_988, 0.999_988], &[2.5e-5, 0.0, 0.0, 2.5e-5]);
+    let (precision, pull) =
+        normal_prior(&priors, &at, Some(&DMatrix::from_row_slice(n, n, &[50.0, 0.0, 0.0, 0.1]))).unwrap();
+    assert!((precision[(0, 0)] - 2.5e-5).abs() < 1e-12 && (pull[0] + 0.999_988).abs() < 1e-9);
+    assert!((precision[(1, 1)].sqrt().recip() - 1.3).abs() < 0.2, "{precision}");
     // A flat prior is as wide as is said of it.
     let flat = vec![ElementPrior::new(None, true), ElementPrior::new(None, false)];
-    let (precision, pull) = normal_prior(&flat, &evidence(&[5.0, 1.0], &[0.0, 0.0], &[0.0; 4])).unwrap();
+    let (precision, pull) =
+        normal_prior(&flat, &evidence(&[5.0, 1.0], &[0.0, 0.0], &[0.0; 4]), None).unwrap();
     assert!((precision[(0, 0)] - 1e-6).abs() < 1e-18 && (precision[(1, 1)] - 1.0 / 9.0).abs() < 1e-12);
     assert!(pull.amax() < 1e-12);
 }
