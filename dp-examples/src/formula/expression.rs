@@ -95,6 +95,26 @@ impl Expression {
         }
     }
 
+    /// The column and the exponent of `x`, `x^2`, `x * x`, …
+    pub(super) fn power(&self) -> Option<(&str, u32)> {
+        match self {
+            Self::Column(column) => Some((column, 1)),
+            Self::Binary(Operation::Power, base, exponent) => match (base.power()?, exponent.as_ref()) {
+                ((column, power), Self::Constant(exponent))
+                    if exponent.fract() == 0.0 && (1.0..=8.0).contains(exponent) =>
+                {
+                    Some((column, power * *exponent as u32))
+                }
+                _ => None,
+            },
+            Self::Binary(Operation::Multiply, left, right) => {
+                let ((column, power), (other, more)) = (left.power()?, right.power()?);
+                (column == other).then_some((column, power + more))
+            }
+            _ => None,
+        }
+    }
+
     pub(super) fn is_call(&self) -> bool {
         matches!(self, Self::Call(..))
     }

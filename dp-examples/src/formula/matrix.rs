@@ -31,6 +31,28 @@ pub struct ColumnOf {
     pub high: f64,
     /// Whether it is 0 or 1: a product of categories only.
     pub indicator: bool,
+    /// The numbers that it is a product of powers of.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub powers: Vec<Power>,
+    /// The categories that it is multiplied by: names of their columns where none is left out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub categories: Vec<String>,
+    /// Whether it is one of some columns that add up to 1 for each record, where there is no intercept.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub spans: bool,
+}
+
+/// A power of a number in a product.
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct Power {
+    /// The number: a column, or a function of some.
+    pub of: String,
+    /// Its exponent.
+    pub exponent: u32,
+    /// The smallest value of the number by the public bounds.
+    pub low: f64,
+    /// The largest value of the number by the public bounds.
+    pub high: f64,
 }
 
 /// Numbers of records: a column for each coefficient.
@@ -196,6 +218,15 @@ struct Encoded<'f> {
     values: Entries<'f>,
     range: Range,
     indicator: bool,
+    /// The number that it is a power of; itself, where it is a number and nothing else is known.
+    power: Option<Power>,
+}
+
+impl Encoded<'_> {
+    fn number(name: String, values: Entries<'_>, (low, high): Range) -> Encoded<'_> {
+        let power = Some(Power { of: name.clone(), exponent: 1, low, high });
+        Encoded { name, values, range: (low, high), indicator: false, power }
+    }
 }
 
 /// The numbers of a column of a factor. Those that a frame has are not copied, nor are indicators written down.
@@ -326,6 +357,8 @@ fn push<'e, 'f>(
     let total: usize = factors.iter().map(count).product();
     for mut place in 0..total {
         let (mut names, mut range, mut indicator) = (Vec::new(), (1.0, 1.0), !factors.is_empty());
+        let (mut powers, mut categories) = (Vec::<Power>::new(), Vec::new());
+        let mut spans = !factors.is_empty();
         let mut multiplied = Vec::with_capacity(factors.len());
         for (factor, reduced) in &factors {
             let among = factor.columns.len() - usize::from(*reduced);
@@ -336,6 +369,14 @@ fn push<'e, 'f>(
                 (Some(reduced), true) => reduced[which].clone(),
                 _ => one.name.clone(),
             });
+            match &one.power {
+                Some(power) => match powers.iter_mut().find(|known| known.of == power.of) {
+                    Some(known) => known.exponent += power.exponent,
+                    None => powers.push(power.clone()),
+                },
+                None => categories.push(one.name.clone()),
+            }
+            spans &= factor.reduced_names.is_some() && !reduced;
             multiplied.push(&one.values);
             let (a, b) = range;
             let (c, d) = one.range;
@@ -347,7 +388,8 @@ fn push<'e, 'f>(
             indicator &= one.indicator;
         }
         let name = if names.is_empty() { "Intercept".to_owned() } else { names.join(":") };
-        columns.push(ColumnOf { name, term: term.to_string(), low: range.0, high: range.1, indicator });
+        let ((low, high), term) = (range, term.to_string());
+        columns.push(ColumnOf { name, term, low, high, indicator, powers, categories, spans });
         entries.push(multiplied);
     }
 }
@@ -382,11 +424,8 @@ fn numbers(expression: &Expression, frame: &Frame) -> Result<(Vec<f64>, Range)> 
 
 fn encode<'f>(factor: &Factor, frame: &'f Frame) -> Result<EncodedFactor<'f>> {
     let several = |columns: Vec<Vec<f64>>, ranges: Vec<Range>, first: usize| {
-        let column = |(place, (values, range)): (usize, (Vec<f64>, Range))| Encoded {
-            name: format!("{factor}[{}]", place + first),
-            values: Entries::Numbers(values.into()),
-            range,
-            indicator: false,
+        let column = |(place, (values, range)): (usize, (Vec<f64>, Range))| {
+            Encoded::number(format!("{factor}[{}]", place + first), Entries::Numbers(values.into()), range)
         };
         let columns = columns.into_iter().zip(ranges).enumerate().map(column).collect();
         EncodedFactor { columns, reduced_names: None }
@@ -394,12 +433,10 @@ fn encode<'f>(factor: &Factor, frame: &'f Frame) -> Result<EncodedFactor<'f>> {
     Ok(match factor {
         Factor::Column(column) | Factor::Category(column) => match frame.column(column)? {
             Values::Numbers { values, low, high, indicator } => {
-                let column = Encoded {
-                    name: factor.to_string(),
-                    values: Entries::Numbers(values.as_slice().into()),
-                    range: (*low, *high),
-                    indicator: *indicator,
-                };
+                let numbers = Entries::Numbers(values.as_slice().into());
+                let mut column = Encoded::number(factor.to_string(), numbers, (*low, *high));
+                column.indicator = *indicator;
+                column.power.take_if(|_| *indicator);
                 EncodedFactor { columns: vec![column], reduced_names: None }
             }
             Values::Categories { codes, names } => {
@@ -408,6 +445,7 @@ fn encode<'f>(factor: &Factor, frame: &'f Frame) -> Result<EncodedFactor<'f>> {
                     values: Entries::Indicator(codes, place),
                     range: (0.0, 1.0),
                     indicator: true,
+                    power: None,
                 };
                 let reduced =
                     names.iter().skip(1).map(|category| format!("{factor}[T.{category}]")).collect();
@@ -419,8 +457,12 @@ fn encode<'f>(factor: &Factor, frame: &'f Frame) -> Result<EncodedFactor<'f>> {
         },
         Factor::Number(of) => {
             let (values, range) = numbers(of, frame)?;
-            let values = Entries::Numbers(values.into());
-            let column = Encoded { name: factor.to_string(), values, range, indicator: false };
+            let mut column = Encoded::number(factor.to_string(), Entries::Numbers(values.into()), range);
+            if let Some((base, exponent)) = of.power()
+                && let Values::Numbers { low, high, indicator: false, .. } = frame.column(base)?
+            {
+                column.power = Some(Power { of: name(base).to_string(), exponent, low: *low, high: *high });
+            }
             EncodedFactor { columns: vec![column], reduced_names: None }
         }
         Factor::Polynomial { of, degree, raw } => {
@@ -442,7 +484,11 @@ fn encode<'f>(factor: &Factor, frame: &'f Frame) -> Result<EncodedFactor<'f>> {
                         "{factor}: by the public bounds it may be too large to compute with"
                     )));
                 }
-                several(powers, ranges, 0)
+                let mut found = several(powers, ranges, 0);
+                for (column, exponent) in found.columns.iter_mut().zip(1..) {
+                    column.power = Some(Power { of: of.to_string(), exponent, low, high });
+                }
+                found
             } else {
                 if low >= high {
                     return Err(wrong(format!("{factor}: {of} is the same for all records")));

@@ -103,7 +103,17 @@ mod tests {
     fn they_are_those_of_a_matrix() {
         let x = Array2::from_shape_fn((2 * BLOCK + 7, 3), |(i, j)| (i as f64 + 0.3).sin() / (j + 3) as f64);
         let column = |unit: f64| ScaledColumn {
-            of: ColumnOf { name: String::new(), term: String::new(), low: 0.0, high: 1.0, indicator: false },
+            of: ColumnOf {
+                name: String::new(),
+                term: String::new(),
+                low: 0.0,
+                high: 1.0,
+                indicator: false,
+                powers: Vec::new(),
+                categories: Vec::new(),
+                spans: false,
+            },
+            less: Vec::new(),
             centre: 0.0,
             width: 1.0,
             prior: (0.0, unit),

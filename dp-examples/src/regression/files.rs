@@ -9,9 +9,9 @@ use super::command::Outcomes;
 use super::family::Family;
 use super::model_file::ModelFile;
 use super::outcome::Outcome;
-use super::posterior::{KEPT, Summary};
+use super::posterior::{KEPT, Summary, scaled_again};
 use super::prepare::Prepared;
-use super::specification::Specification;
+use super::specification::{Specification, is_constant};
 use crate::output::{csv_text, rescue, write_whole};
 use crate::report::effects;
 use crate::report::forest::{self, Row};
@@ -23,28 +23,25 @@ const MOST_KEPT: usize = 2_000_000;
 
 /// Coefficients on the scale of the public bounds, so that they can be compared.
 fn rows(specification: &Specification, one: &Outcomes) -> Vec<Row> {
-    let summaries = one.draws.coefficients();
-    let pairs = specification.columns.iter().zip(summaries);
-    pairs
-        .filter(|(column, _)| column.of.name != "Intercept")
-        .map(|(column, found)| {
-            let by = column.width;
-            Row {
-                label: column.of.name.clone(),
-                summary: Summary {
-                    mean: found.mean * by,
-                    sd: found.sd * by,
-                    low: found.low * by,
-                    high: found.high * by,
-                    ..found
-                },
-            }
+    let (centre, _) = specification.units();
+    let scaled: Vec<Vec<f64>> = one
+        .draws
+        .coefficients
+        .iter()
+        .map(|draw| scaled_again(draw, &specification.columns, centre))
+        .collect();
+    let columns = specification.columns.iter().enumerate();
+    columns
+        .filter(|(_, column)| column.of.name != "Intercept")
+        .map(|(j, column)| {
+            let draws = scaled.iter().map(|draw| draw[j]).collect();
+            Row { label: column.of.name.clone(), summary: Summary::of(&column.of.name, draws) }
         })
         .collect()
 }
 
 fn scale_in_words(specification: &Specification) -> String {
-    let has_intercept = specification.columns.iter().any(|column| column.of.name == "Intercept");
+    let has_intercept = specification.columns.iter().any(|column| is_constant(&column.of));
     let of = match has_intercept || specification.family == Family::Ordinal {
         true => "from the middle of a column's bounds to its end, or from the baseline",
         // Without an intercept columns are not centred, and no category is left out.

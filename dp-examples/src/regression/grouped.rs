@@ -31,6 +31,7 @@ use ppl_distributions::Normal;
 
 use super::nuisance::cumulated;
 use super::specification::{ScaledColumn, Specification};
+use crate::formula::matrix::ColumnOf;
 
 /// Times that all spreads are drawn, and how many of the first are not used.
 const SWEEPS: usize = 200;
@@ -83,7 +84,7 @@ pub(super) fn flattened(
         }
         for level in &group.levels {
             for column in &group.columns {
-                let mut of = column.of.clone();
+                let mut of = ColumnOf { powers: Vec::new(), spans: false, ..column.of.clone() };
                 of.term = format!("({} | {})", of.name, group.column);
                 of.indicator |= of.name == "Intercept";
                 of.name = format!("{}[{level}]", of.name);
@@ -91,7 +92,8 @@ pub(super) fn flattened(
                 let end = |end: f64| column.centre + (end - column.centre) / (levels as f64).sqrt();
                 (of.low, of.high) = (end(of.low), end(of.high));
                 let prior = (0.0, group.spread);
-                flat.columns.push(ScaledColumn { of, prior, centre: column.centre, width: column.width });
+                let (centre, width) = (column.centre, column.width);
+                flat.columns.push(ScaledColumn { of, prior, less: Vec::new(), centre, width });
             }
         }
         at += levels * among;

@@ -5,7 +5,7 @@ use ppl_core::Values;
 use serde::{Deserialize, Serialize};
 
 use super::family::Family;
-use super::specification::{ScaledColumn, Specification};
+use super::specification::{ScaledColumn, Specification, is_constant, margins};
 
 /// Draws that summaries are made of, where coefficients by group are not so many that fewer have to do.
 pub const DRAWS: usize = 4_000;
@@ -96,11 +96,11 @@ pub(crate) fn quantile(sorted: &[f64], p: f64) -> f64 {
     if share == 0.0 { at(below) } else { at(below) * (1.0 - share) + at(below + 1) * share }
 }
 
-/// Scaled coefficients in the units of the file. What centring takes off goes to the intercept, and is returned where
-/// there is none.
+/// Scaled coefficients in the units of the file. What centring takes off goes to the intercept, or to the categories
+/// that take its place, and is returned where there is neither.
 ///
 /// ```text
-/// β_j = h b_j/h_j          β_0 = c + h (b_0 − Σ_j b_j c_j/h_j)
+/// β_k = h (b_k/h_k − Σ_j a_jk b_j/h_j)          β_0 = c + h (b_0 − Σ_j b_j c_j/h_j)
 /// ```
 pub(super) fn unscaled(
     scaled: &[f64],
@@ -110,13 +110,33 @@ pub(super) fn unscaled(
     let taken: f64 = scaled.iter().zip(columns).map(|(b, column)| b * column.centre / column.width).sum();
     let mut found: Vec<f64> =
         scaled.iter().zip(columns).map(|(b, column)| width * b / column.width).collect();
-    match columns.iter().position(|column| column.of.name == "Intercept") {
-        Some(place) => {
-            found[place] += centre - width * taken;
-            (found, 0.0)
+    for (product, margins) in margins(columns) {
+        for (margin, times) in margins {
+            found[margin] -= times * width * scaled[product] / columns[product].width;
         }
-        None => (found, width * taken),
     }
+    let mut is_there = false;
+    for (value, _) in found.iter_mut().zip(columns).filter(|(_, column)| is_constant(&column.of)) {
+        *value += centre - width * taken;
+        is_there = true;
+    }
+    (found, if is_there { 0.0 } else { width * taken })
+}
+
+/// Coefficients on the scale of the public bounds, of those in the units of the file: changes from the middle of the
+/// bounds of all numbers. Those of an intercept, and of categories in its place, are what they are there, less `c`.
+pub(super) fn scaled_again(found: &[f64], columns: &[ScaledColumn], centre: f64) -> Vec<f64> {
+    let mut scaled = found.to_vec();
+    for (product, margins) in margins(columns) {
+        for (margin, times) in margins {
+            scaled[margin] += times * scaled[product];
+        }
+    }
+    let taken: f64 = scaled.iter().zip(columns).map(|(b, column)| b * column.centre).sum();
+    for (value, column) in scaled.iter_mut().zip(columns) {
+        *value = if is_constant(&column.of) { *value + taken - centre } else { *value * column.width };
+    }
+    scaled
 }
 
 impl Draws {

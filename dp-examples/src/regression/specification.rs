@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::family::Family;
 use super::outcome::Outcome;
 use super::prior::{Law, NamedPrior};
-use crate::formula::matrix::{ColumnOf, Design, Matrix, by_rows};
+use crate::formula::matrix::{ColumnOf, Design, Matrix, Power, by_rows};
 use crate::{Error, Result};
 
 /// A column of a design matrix and how it is scaled.
@@ -22,7 +22,10 @@ use crate::{Error, Result};
 pub struct ScaledColumn {
     /// What it is.
     pub of: ColumnOf,
-    /// What is taken off.
+    /// How many times other columns are taken off, by their names.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub less: Vec<(String, f64)>,
+    /// What is taken off beside them.
     pub centre: f64,
     /// What it is divided by then.
     pub width: f64,
@@ -46,12 +49,16 @@ pub struct GroupSpecification {
 /// A regression: everything about it that does not depend on the records.
 ///
 /// ```text
-/// η_i = Σ_j b_j (x_ij − c_j)/h_j + (offset_i − c_0)/h + Σ_groups Σ_k u_{g(i) k} (z_ik − c_k)/h_k
+/// η_i = Σ_j b_j (x_ij − Σ_k a_jk x_ik − c_j)/h_j + (offset_i − c_0)/h + Σ_groups Σ_k u_{g(i) k} (z_ik − c_k)/h_k
 /// b_j ~ Normal(m_j, s_j)      u_gk ~ Normal(0, τ_k)      τ_k ~ HalfNormal(spread)      y_i ~ family(η_i)
 /// ```
 ///
-/// `c` and `h` are middle and half-width of a column's public range where there is an intercept, and 0 and the larger
-/// end where there is none. Where there is an intercept `c_0` is the largest offset of the public bounds for counts, so
+/// `c` and `h` are middle and half-width of a column's public range where there is an intercept, or categories with a
+/// column for each that take its place, and 0 and the larger end where there is neither. A product of numbers, or of
+/// numbers and a category, is that of numbers less their middles, where the columns that are then taken off, its margins,
+/// are in the regression, too: `year:sex[T.m]` less 2005 times `sex[T.m]`. Otherwise a prior would depend on where zero
+/// is: of years from 1990 to 2020 the product reaches from 0 to 2020, and a difference of slopes that matters would be
+/// ten of its deviations from zero. Where there is an intercept `c_0` is the largest offset of the public bounds for counts, so
 /// that the intercept and its prior are those of a record with the largest exposure, and the middle of them for
 /// outcomes that are scaled; else it is 0. Intercepts and slopes of one group are independent of one another, given
 /// their spreads.
@@ -85,8 +92,11 @@ pub(super) const GAP: f64 = 2.0;
 /// Most coefficients by group.
 const MOST_GROUPED: usize = 100_000;
 
-fn scaled(matrix: &Matrix, centred: bool) -> Vec<ScaledColumn> {
+fn scaled(matrix: &Matrix, centred: bool, products: bool) -> Vec<ScaledColumn> {
     let scale = |of: &ColumnOf| {
+        if products && let Some((less, centre, width)) = centred_product(of, matrix, centred) {
+            return ScaledColumn { of: of.clone(), less, centre, width, prior: (0.0, 1.0) };
+        }
         let (centre, width) = match (of.indicator || of.name == "Intercept", centred) {
             (true, _) => (0.0, 1.0),
             (false, true) => (0.5 * (of.low + of.high), 0.5 * (of.high - of.low)),
@@ -94,9 +104,89 @@ fn scaled(matrix: &Matrix, centred: bool) -> Vec<ScaledColumn> {
         };
         // A column that is the same for all records has no width.
         let width = if width > 0.0 { width } else { 1.0 };
-        ScaledColumn { of: of.clone(), centre, width, prior: (0.0, 1.0) }
+        ScaledColumn { of: of.clone(), less: Vec::new(), centre, width, prior: (0.0, 1.0) }
     };
     matrix.columns.iter().map(scale).collect()
+}
+
+/// What is taken off a product so that it is one of numbers less their middles, and the largest that this may be:
+///
+/// ```text
+/// Π_k (x_k − m_k)^p_k = Σ_{q ≤ p} Π_k (p_k over q_k) (−m_k)^(p_k − q_k) x_k^q_k
+/// ```
+///
+/// `None` for what is no product, and where a column of the sum is not in the matrix.
+fn centred_product(of: &ColumnOf, matrix: &Matrix, centred: bool) -> Option<(Vec<(String, f64)>, f64, f64)> {
+    let total: u32 = of.powers.iter().map(|power| power.exponent).sum();
+    if of.indicator || total == 0 || (total == 1 && of.categories.is_empty()) {
+        return None;
+    }
+    let middle = |power: &Power| 0.5 * (power.low + power.high);
+    let (mut less, mut centre) = (Vec::new(), 0.0);
+    // All exponents that are no larger, the first counted fastest.
+    let sizes: Vec<u32> = of.powers.iter().map(|power| power.exponent + 1).collect();
+    let terms = sizes.iter().try_fold(1_u32, |terms, size| terms.checked_mul(*size)).filter(|n| *n <= 256)?;
+    for number in 0..terms - 1 {
+        let mut rest = number;
+        let exponents: Vec<u32> = sizes
+            .iter()
+            .map(|size| {
+                let exponent = rest % size;
+                rest /= size;
+                exponent
+            })
+            .collect();
+        let factor: f64 = of
+            .powers
+            .iter()
+            .zip(&exponents)
+            .map(|(power, q)| choose(power.exponent, *q) * (-middle(power)).powi((power.exponent - q) as i32))
+            .product();
+        if factor == 0.0 {
+            continue;
+        }
+        let wanted: Vec<(&str, u32)> = of
+            .powers
+            .iter()
+            .zip(&exponents)
+            .filter(|(_, q)| **q > 0)
+            .map(|(power, q)| (power.of.as_str(), *q))
+            .collect();
+        if wanted.is_empty() && of.categories.is_empty() {
+            if !centred {
+                return None;
+            }
+            centre -= factor;
+            continue;
+        }
+        let is_margin = |other: &&ColumnOf| {
+            other.categories == of.categories
+                && other.powers.len() == wanted.len()
+                && wanted.iter().all(|(of, exponent)| {
+                    other.powers.iter().any(|power| power.of == *of && power.exponent == *exponent)
+                })
+        };
+        let margin = matrix.columns.iter().find(is_margin)?;
+        less.push((margin.name.clone(), -factor));
+    }
+    let width = |power: &Power| (0.5 * (power.high - power.low)).powi(power.exponent as i32);
+    let width: f64 = of.powers.iter().map(width).product();
+    let is_usable =
+        width.is_finite() && centre.is_finite() && less.iter().all(|(_, times)| times.is_finite());
+    is_usable.then_some((less, centre, if width > 0.0 { width } else { 1.0 }))
+}
+
+/// Whether it is a product of numbers less their middles, which may be 0 anyway.
+fn is_centred_product(column: &ScaledColumn) -> bool {
+    let powers = &column.of.powers;
+    let total: u32 = powers.iter().map(|power| power.exponent).sum();
+    let is_product = !column.of.indicator && (total > 1 || (total == 1 && !column.of.categories.is_empty()));
+    is_product && (!column.less.is_empty() || powers.iter().all(|power| power.low == -power.high))
+}
+
+/// The binomial coefficient.
+fn choose(n: u32, k: u32) -> f64 {
+    (0..k).map(|i| f64::from(n - i) / f64::from(i + 1)).product()
 }
 
 impl Specification {
@@ -108,16 +198,17 @@ impl Specification {
     /// 100,000 coefficients by group.
     pub fn new(family: Family, outcome: Outcome, design: &Design, priors: &[NamedPrior]) -> Result<Self> {
         let wrong = |reason: String| Error::Formula { reason };
-        let intercept = design.matrix.columns.iter().any(|column| column.name == "Intercept");
-        if family == Family::Ordinal && !intercept {
+        let intercept = design.matrix.columns.iter().any(is_constant);
+        if family == Family::Ordinal && !design.matrix.columns.iter().any(|column| column.name == "Intercept")
+        {
             let told =
                 "cutpoints take the place of the intercept of ordinal outcomes: leave '0 +' or '- 1' out";
             return Err(wrong(told.to_owned()));
         }
-        let mut columns = scaled(&design.matrix, intercept);
+        let mut columns = scaled(&design.matrix, intercept, true);
         let ((location, scale), slope) = family.default_priors(outcome.high, !design.groups.is_empty());
         for column in &mut columns {
-            column.prior = if column.of.name == "Intercept" { (location, scale) } else { (0.0, slope) };
+            column.prior = if is_constant(&column.of) { (location, scale) } else { (0.0, slope) };
         }
         if family == Family::Ordinal {
             columns.retain(|column| column.of.name != "Intercept");
@@ -129,6 +220,7 @@ impl Specification {
             columns: scaled(
                 &group.matrix,
                 group.matrix.columns.iter().any(|column| column.name == "Intercept"),
+                false,
             ),
             spread,
         };
@@ -351,6 +443,11 @@ impl Specification {
                     1.0 / columns
                 }
                 Some(columns) => 1.0 / (columns + 1.0),
+                None if is_centred_product(column) => {
+                    // Each number is spread evenly around its middle.
+                    let of = |power: &Power| f64::from(2 * power.exponent + 1).recip();
+                    column.of.powers.iter().map(of).product()
+                }
                 None => {
                     let at = |value: f64| (value - column.centre) / column.width;
                     let (low, high) = (at(column.of.low), at(column.of.high));
@@ -374,6 +471,28 @@ impl Specification {
     }
 }
 
+/// Whether a column is the constant term, or one of those that take its place.
+pub(super) fn is_constant(of: &ColumnOf) -> bool {
+    of.name == "Intercept" || of.spans
+}
+
+/// Of each product what is taken off, by the places of its margins: products of more numbers before those of fewer.
+pub(super) fn margins(columns: &[ScaledColumn]) -> Vec<(usize, Vec<(usize, f64)>)> {
+    let place = |name: &String| columns.iter().position(|column| column.of.name == *name);
+    let of = |column: &ScaledColumn| -> Vec<(usize, f64)> {
+        column.less.iter().filter_map(|(name, times)| Some((place(name)?, *times))).collect()
+    };
+    let mut found: Vec<(usize, Vec<(usize, f64)>)> = columns
+        .iter()
+        .enumerate()
+        .filter(|(_, column)| !column.less.is_empty())
+        .map(|(j, column)| (j, of(column)))
+        .collect();
+    let total = |j: usize| columns[j].of.powers.iter().map(|power| power.exponent).sum::<u32>();
+    found.sort_by_key(|(j, _)| std::cmp::Reverse(total(*j)));
+    found
+}
+
 /// The columns that the model has, scaled; an ordinal model has no intercept.
 fn scale_matrix(matrix: Matrix, columns: &[ScaledColumn]) -> Array2<f64> {
     let places: Vec<usize> = columns
@@ -384,7 +503,13 @@ fn scale_matrix(matrix: Matrix, columns: &[ScaledColumn]) -> Array2<f64> {
         true => matrix.values,
         false => matrix.values.select(ndarray::Axis(1), &places),
     };
+    let less = margins(columns);
     by_rows(&mut values, |row| {
+        // Products first, from what their margins are in the file.
+        for (place, margins) in &less {
+            let taken: f64 = margins.iter().map(|(margin, times)| times * row[*margin]).sum();
+            row[*place] -= taken;
+        }
         for (x, column) in row.iter_mut().zip(columns) {
             *x = (*x - column.centre) / column.width;
         }
