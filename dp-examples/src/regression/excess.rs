@@ -44,11 +44,45 @@ const SECANTS: u32 = 8;
 
 /// Deviations of a shift over its length. A choice: features are not normal, and nothing that is released says how far
 /// they are from it.
-pub(super) const UNKNOWN: f64 = 0.5;
+const UNKNOWN: f64 = 0.5;
 
 /// Nodes and weights of a mean over a standard normal that is exact for polynomials up to the fifth degree.
 const NODES: [(f64, f64); 3] =
     [(-1.732_050_807_568_877_2, 1.0 / 6.0), (0.0, 2.0 / 3.0), (1.732_050_807_568_877_2, 1.0 / 6.0)];
+
+/// What is to be added to the mean of a posterior in whitened coordinates, along one direction.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Shift {
+    /// A change of the linear predictor by 1, as far as it was learned.
+    pub(super) direction: Vec<f64>,
+    /// How far along it, and how uncertain that is.
+    pub(super) mean: f64,
+    pub(super) deviation: f64,
+}
+
+impl Shift {
+    /// Along the constant, coefficients that make a linear predictor of 1 for all records: `(1 − ĉᵀ P Σ ĉ) c`. `None`
+    /// where nothing finite follows.
+    pub(super) fn along(
+        constant: &[f64],
+        (found, whitening): (&NoiseAware, &Whitening),
+        (mean, deviation): (f64, f64),
+    ) -> Option<Self> {
+        let n = found.mean.len();
+        let constant = DVector::from_column_slice(constant);
+        if n != constant.len() || constant.amax() == 0.0 {
+            return None;
+        }
+        let direction = constant.normalize();
+        let covariance = DMatrix::from_row_slice(n, n, &found.covariance);
+        let precisions = whitening.prior_scales(1.0).into_iter().map(|scale| scale.powi(-2));
+        let prior =
+            direction.dot(&DVector::from_iterator(n, precisions).component_mul(&(covariance * &direction)));
+        let direction = constant * (1.0 - prior).clamp(0.0, 1.0);
+        let is_finite = direction.iter().chain([&mean, &deviation]).all(|x| x.is_finite());
+        is_finite.then(|| Self { direction: direction.as_slice().to_vec(), mean, deviation })
+    }
+}
 
 /// How gradients of counts were taken.
 pub(super) struct Excess {
@@ -61,29 +95,14 @@ pub(super) struct Excess {
 }
 
 impl Excess {
-    /// What is to be added to the mean of a posterior in whitened coordinates.
-    ///
-    /// `constant` is `c`: coefficients that make a linear predictor of 1 for all records. `None` without privacy, or
-    /// where nothing finite follows.
-    pub(super) fn shift(
-        &self,
-        found: &NoiseAware,
-        whitening: &Whitening,
-        constant: &[f64],
-    ) -> Option<Vec<f64>> {
-        let n = found.mean.len();
-        if n != constant.len() {
+    /// `constant` is `c`. `None` without privacy, or where nothing finite follows.
+    pub(super) fn shift(&self, found: &NoiseAware, whitening: &Whitening, constant: &[f64]) -> Option<Shift> {
+        if found.mean.len() != constant.len() {
             return None;
         }
-        let constant = DVector::from_column_slice(constant);
-        let missing = self.missing(&DVector::from_column_slice(&found.mean), &constant, whitening.typical());
-        let direction = constant.normalize();
-        let covariance = DMatrix::from_row_slice(n, n, &found.covariance);
-        let precisions = whitening.prior_scales(1.0).into_iter().map(|scale| scale.powi(-2));
-        let prior =
-            direction.dot(&DVector::from_iterator(n, precisions).component_mul(&(covariance * &direction)));
-        let shift = constant * ((1.0 - prior).clamp(0.0, 1.0) * missing);
-        shift.iter().all(|x| x.is_finite()).then(|| shift.as_slice().to_vec())
+        let at = DVector::from_column_slice(constant);
+        let missing = self.missing(&DVector::from_column_slice(&found.mean), &at, whitening.typical());
+        Shift::along(constant, (found, whitening), (missing, UNKNOWN * missing))
     }
 
     /// `τ` at these coefficients.

@@ -15,12 +15,12 @@ use ppl_core::{Model, Records, Schema, Values};
 use ppl_distributions::Normal;
 
 use super::beside::Beside;
-use super::excess;
+use super::excess::Shift;
 use super::family::Family;
 use super::grouped::{OF_MOMENTS, flattened, regrouped};
 use super::nuisance::Nuisance;
 use super::posterior::{self, Draws};
-use super::specification::{FIRST_CUT, GAP, Specification};
+use super::specification::{FIRST_CUT, GAP, Specification, is_constant};
 use crate::Error;
 use crate::whitening::{Whitening, statement};
 
@@ -49,6 +49,14 @@ const INCLUDE: &str = "include the privacy noise";
 /// skewed: of Abalone's rings at ε = 3 too few draws are held.
 const INCLUDE_IF_SYMMETRIC: &str = "include the privacy noise, if residuals are symmetric";
 
+/// Likewise: what is beyond, of skewed residuals, has no part in the intercept.
+const INCLUDE_IF_NOT_FAR: &str =
+    "include the privacy noise, if few residuals are more than nine standard deviations from zero";
+
+/// Counts with an offset have no correction for what steps that wander make of their means.
+const INCLUDE_WITH_OFFSET: &str =
+    "include the privacy noise, but how often they hold the truth has not been measured with an offset";
+
 /// A fit, and the coordinates of its coefficients.
 #[derive(Debug, Clone)]
 pub struct Fitted {
@@ -57,8 +65,8 @@ pub struct Fitted {
     nuisance: Option<Nuisance>,
     /// The regression that was fitted, where its columns are also those of groups.
     flat: Option<Specification>,
-    /// What is added to the mean, in whitened coordinates; empty where nothing is.
-    shift: Vec<f64>,
+    /// What is added to the mean, where something is.
+    shift: Option<Shift>,
     privacy: PrivacyReport,
 }
 
@@ -91,9 +99,13 @@ impl Fitted {
         };
         let is_measured = !matches!(family, Family::Bernoulli | Family::Ordinal);
         if whitening.is_some() && fit.noise_aware().is_some() && is_measured {
-            privacy.intervals = Some(if family == Family::Student { INCLUDE_IF_SYMMETRIC } else { INCLUDE });
+            privacy.intervals = Some(match family {
+                Family::Student => INCLUDE_IF_SYMMETRIC,
+                Family::Gaussian => INCLUDE_IF_NOT_FAR,
+                _ => INCLUDE,
+            });
         }
-        Self { fit, whitening, nuisance: None, flat: None, shift: Vec::new(), privacy }
+        Self { fit, whitening, nuisance: None, flat: None, shift: None, privacy }
     }
 
     /// The same, paid from a ledger that has been debited again since, and after this many steps.
@@ -116,8 +128,16 @@ impl Fitted {
         Self { nuisance: Some(nuisance), ..self }
     }
 
-    /// The same, with a mean that is moved by this, in whitened coordinates.
-    pub(super) fn shifted(self, shift: Vec<f64>) -> Self {
+    /// The same, of counts with an offset.
+    pub(super) fn with_offset(mut self) -> Self {
+        if self.privacy.intervals == Some(INCLUDE) {
+            self.privacy.intervals = Some(INCLUDE_WITH_OFFSET);
+        }
+        self
+    }
+
+    /// The same, with a mean that is moved.
+    pub(super) fn shifted(self, shift: Option<Shift>) -> Self {
         Self { shift, ..self }
     }
 
@@ -159,10 +179,12 @@ impl Fitted {
         };
         own.map(|part| {
             let (mut mean, mut covariance) = (part.mean.clone(), part.covariance.clone());
-            for (j, shift) in self.shift.iter().enumerate() {
-                mean[j] += shift;
-                for (other, covariance) in self.shift.iter().zip(&mut covariance[j * most..]) {
-                    *covariance += excess::UNKNOWN.powi(2) * shift * other;
+            if let Some(shift) = &self.shift {
+                for (j, along) in shift.direction.iter().enumerate() {
+                    mean[j] += shift.mean * along;
+                    for (other, covariance) in shift.direction.iter().zip(&mut covariance[j * most..]) {
+                        *covariance += shift.deviation.powi(2) * along * other;
+                    }
                 }
             }
             (in_units(whitening.weights(&mean)), whitening.covariance(&covariance))
@@ -195,11 +217,11 @@ impl Fitted {
         let noise = GaussianNoise::with_purpose(seed, Purpose::Custom("shift"));
         let rows = draws.get_mut("b").into_iter().flat_map(|found| found.axis_iter_mut(Axis(0)));
         for (draw, mut row) in (0..).zip(rows) {
-            if !self.shift.is_empty() {
+            if let Some(shift) = &self.shift {
                 let mut unknown = [0.0];
                 noise.fill(draw, &mut unknown);
-                let share = 1.0 + excess::UNKNOWN * unknown[0];
-                row.iter_mut().zip(&self.shift).for_each(|(value, shift)| *value += share * shift);
+                let length = shift.mean + shift.deviation * unknown[0];
+                row.iter_mut().zip(&shift.direction).for_each(|(value, along)| *value += length * along);
             }
             let there: Vec<f64> = row.iter().copied().collect();
             let weights = whitening.weights(&there);
@@ -395,7 +417,7 @@ impl PrivateFit<'_> {
     }
 
     fn has_intercept(self) -> bool {
-        self.specification.columns.iter().any(|column| column.of.name == "Intercept")
+        self.specification.columns.iter().any(|column| is_constant(&column.of))
     }
 
     fn is_linear(self) -> bool {

@@ -5,7 +5,7 @@ use dp_sampler::Seed;
 use dp_vi::{NoiseAware, Release};
 use nalgebra::{DMatrix, DVector};
 use ndarray::{Array1, Axis};
-use ppl_core::Values;
+use ppl_core::{Records, Values};
 use serde::{Deserialize, Serialize};
 
 use super::dispersion::Dispersion;
@@ -141,17 +141,37 @@ impl Nuisance {
         }
     }
 
-    /// Releases what is left, at these coefficients in whitened coordinates.
+    /// The largest residual of each of these whitened records that its gradient is not cut at, where that is asked for.
+    pub(super) fn reach(&self, whitened: &Records, norm: f64) -> dp_vi::Result<Array1<f64>> {
+        let Self::Scale(scale) = self else { return Ok(Array1::zeros(0)) };
+        let features = whitened.column(whitened.schema().find("x")?.0);
+        let numbers: Vec<f64> = features.numbers().collect();
+        let width = numbers.len() / whitened.len().max(1);
+        let length = |row: &[f64]| row.iter().map(|x| x * x).sum::<f64>().sqrt();
+        Ok(numbers.chunks(width.max(1)).map(|row| norm * scale.sigma * scale.sigma / length(row)).collect())
+    }
+
+    /// The mean of what gradients of residuals leave out of them and its standard deviation, once it has
+    /// been released; it moves an intercept by as much.
+    pub(super) fn cut_off(&self) -> Option<(f64, f64)> {
+        match self {
+            Self::Scale(scale) => scale.cut_off(),
+            _ => None,
+        }
+    }
+
+    /// Releases what is left, at these coefficients in whitened coordinates; `reach` has the largest residuals that
+    /// gradients are not cut at.
     pub(super) fn finish(
         &mut self,
         seen: Seen<'_>,
         (whitening, mean): (&Whitening, &[f64]),
-        purse: &mut (impl Purse + ?Sized),
-        seed: Seed,
+        reach: &Array1<f64>,
+        (purse, seed): (&mut (impl Purse + ?Sized), Seed),
     ) -> dp_vi::Result<()> {
         let at = (whitening, mean);
         match self {
-            Self::Scale(scale) => scale.release_residuals(seen, at, purse, seed),
+            Self::Scale(scale) => scale.release_residuals(seen, at, reach, (purse, seed)),
             Self::Tails(tails) => tails.release_residuals(seen, at, purse, seed),
             Self::Zeros(zeros) => zeros.release_slopes(seen, at, purse, seed),
             Self::Dispersion(dispersion) => dispersion.release_residuals(seen, at, purse, seed),
@@ -316,8 +336,8 @@ mod tests {
 
     #[test]
     fn text_keeps_them_to_the_last_bit_and_what_is_damaged_is_refused() {
-        let scale = Scale { start: vec![0.1, -3.0], sigma: 1.0 / 3.0, residuals: None };
-        let known = Scale { residuals: Some((2.5, 0.1)), ..scale.clone() };
+        let scale = Scale { start: vec![0.1, -3.0], sigma: 1.0 / 3.0, residuals: None, ends: None };
+        let known = Scale { residuals: Some((2.5, 0.1)), ends: Some((0.0, 0.2)), ..scale.clone() };
         let dispersion = Dispersion { mean: 2.0, phi: 1.0 / 7.0, sums: None };
         let all = Dispersion { sums: Some(([5.0, 1.0, -0.5], 0.3)), ..dispersion.clone() };
         let bins: Vec<f64> = (0..24).map(f64::from).collect();

@@ -11,12 +11,12 @@ use ndarray::{Array1, Array2};
 use ppl_core::{Model, Records, Schema, Shape};
 
 use super::dispersion::Dispersion;
-use super::excess::Excess;
+use super::excess::{Excess, Shift};
 use super::family::Family;
 use super::features::Features;
 use super::fitting::{Fitted, Kept, PrivateFit, Way};
 use super::nuisance::{Given, Nuisance, Seen};
-use super::specification::{ScaledColumn, Specification};
+use super::specification::{ScaledColumn, Specification, is_constant};
 use crate::whitening::{CURVATURE_SHARE, NEGLIGIBLE, Whitening, another_seed, change_features};
 
 type Failure = Box<dyn StdError>;
@@ -131,22 +131,29 @@ impl PrivateFit<'_> {
         let inference = self.inference_given(&whitening, &nuisance)?;
         let fit = self.follow(inference, &Sensitive::new(whitened.clone()), (payer, beside), seed)?;
         let shift = self.shift(&fit, &whitening, &nuisance)?;
+        let norm = clip_norm(&self.given(&whitening, &nuisance)?, &whitening);
         if let (Some(aware), true) = (fit.noise_aware(), nuisance.is_open(family)) {
-            let mean: Vec<f64> = match shift.as_slice() {
-                [] => aware.mean.clone(),
-                shift => aware.mean.iter().zip(shift).map(|(mean, shift)| mean + shift).collect(),
-            };
+            let mut mean = aware.mean.clone();
+            if let Some(shift) = &shift {
+                mean.iter_mut().zip(&shift.direction).for_each(|(mean, along)| *mean += shift.mean * along);
+            }
             // All that the release depends on: one that is made twice is the same, and no other has its noise.
             let place: Vec<u8> = mean.iter().flat_map(|b| b.to_le_bytes()).collect();
             let question = [whitening.to_json(), nuisance.to_json()];
             let question = [question[0].as_bytes(), question[1].as_bytes(), &place];
             let last = beside.seed_after(&whitened, &question)?;
             // What is released then is made of the features, which take as much memory.
+            let reach = nuisance.reach(&whitened, norm)?;
             drop(whitened);
-            nuisance.finish(seen, (&whitening, &mean), payer.purse, last)?;
+            nuisance.finish(seen, (&whitening, &mean), &reach, (payer.purse, last))?;
             beside.keep_nuisance(&nuisance)?;
         }
+        let of_ends = fit.noise_aware().zip(nuisance.cut_off());
+        let of_ends = of_ends
+            .and_then(|(found, cut)| Shift::along(&self.constant(&whitening), (found, &whitening), cut));
+        let shift = shift.or(of_ends);
         let fitted = Fitted::new(fit, Some(whitening), family).shifted(shift);
+        let fitted = if self.specification.offset { fitted.with_offset() } else { fitted };
         let fitted = if family == Family::Poisson { fitted } else { fitted.with(nuisance) };
         Ok(fitted.after(payer, self.settings.steps)?)
     }
@@ -208,9 +215,9 @@ impl PrivateFit<'_> {
     /// What the fit is given of what its family has beside the coefficients.
     fn given(self, whitening: &Whitening, nuisance: &Nuisance) -> dp_vi::Result<Given> {
         let intercept = |at: f64| {
-            let of = |column: &ScaledColumn| match column.of.name.as_str() {
-                "Intercept" => at / column.prior.1,
-                _ => column.prior.0 / column.prior.1,
+            let of = |column: &ScaledColumn| match is_constant(&column.of) {
+                true => at / column.prior.1,
+                false => column.prior.0 / column.prior.1,
             };
             let weights = self.specification.columns.iter().map(of);
             whitening.prior_means(&weights.collect::<Vec<f64>>())
@@ -218,25 +225,28 @@ impl PrivateFit<'_> {
         nuisance.given(self.specification.family, whitening, intercept)
     }
 
-    /// What is to be added to the mean of a fit of counts, in whitened coordinates: nothing for other families, and
-    /// where an offset, whose law is not known, is in the means of counts. Zero-inflated counts miss as much, and keep
-    /// it.
-    fn shift(self, fit: &Fit, whitening: &Whitening, nuisance: &Nuisance) -> dp_vi::Result<Vec<f64>> {
+    /// Coefficients of whitened features that make a linear predictor of 1 for all records; all 0 where none do.
+    fn constant(self, whitening: &Whitening) -> Vec<f64> {
+        let of = |column: &ScaledColumn| match is_constant(&column.of) {
+            true => column.prior.1.recip(),
+            false => 0.0,
+        };
+        whitening.prior_means(&self.specification.columns.iter().map(of).collect::<Vec<f64>>())
+    }
+
+    /// What is to be added to the mean of a fit of counts: nothing for other families, and where an offset, whose law is
+    /// not known, is in the means of counts. Zero-inflated counts miss as much, and keep it.
+    fn shift(self, fit: &Fit, whitening: &Whitening, nuisance: &Nuisance) -> dp_vi::Result<Option<Shift>> {
         let (Nuisance::Dispersion(Dispersion { phi, .. }), Some(found)) = (nuisance, fit.noise_aware())
         else {
-            return Ok(Vec::new());
+            return Ok(None);
         };
         if self.specification.offset {
-            return Ok(Vec::new());
+            return Ok(None);
         }
         let norm = clip_norm(&self.given(whitening, nuisance)?, whitening);
-        let constant = |column: &ScaledColumn| match column.of.name.as_str() {
-            "Intercept" => column.prior.1.recip(),
-            _ => 0.0,
-        };
-        let constant: Vec<f64> = self.specification.columns.iter().map(constant).collect();
         let excess = Excess { phi: *phi, norm, wandered: fit.wandered().unwrap_or(0.0) };
-        Ok(excess.shift(found, whitening, &whitening.prior_means(&constant)).unwrap_or_default())
+        Ok(excess.shift(found, whitening, &self.constant(whitening)))
     }
 
     /// The schema of the whitened records.
