@@ -361,9 +361,9 @@ impl<M, G, S> DpVi<M, G, S> {
     /// records, if the fit to them does not converge, or if the unit of the coordinates would be between half and twice
     /// that of the values in all directions. Nothing is released, and the model's own units stay, in these cases:
     ///
-    /// - a clip norm, clipping, weights of your own, feature norms, a curvature norm, a schedule, an optimiser, steps
-    ///   limited by the noise, a private start or a diagonal correction was set, because these refer to the model's
-    ///   units;
+    /// - a clip norm, clipping, weights of your own, feature norms, a curvature norm, whitened features, a schedule, an
+    ///   optimiser, steps limited by the noise, a private start or a diagonal correction was set, because these refer
+    ///   to the model's units;
     /// - the guide does not support [coordinates](crate::guides::Guide::takes_coordinates);
     /// - the model has parameters ([`Ctx::param`](ppl_core::Ctx::param)), latent values of single records, or
     ///   exchangeable parts;
