@@ -389,9 +389,9 @@ impl<M, G, S> DpVi<M, G, S> {
     ///
     /// # Privacy
     /// Each of these releases was paid for when it was made; if the fit is paid from a shared ledger, from that ledger.
-    /// The fit does not pay for it again. The fit relies on the caller that these are releases about the same records,
-    /// made without sampling, and with noise as secret as the fit's own. A release that is left out here is missing
-    /// from the fit's own statement, though not from the ledger's.
+    /// The fit does not pay for it again. What the caller states is not checked: these must be releases about the same
+    /// records, made without sampling, and with noise as secret as the fit's own. A release that is left out here is
+    /// missing from the fit's own statement, though not from the ledger's.
     ///
     /// ```
     /// use dp_accountant::{Budget, Ledger, Relation};
