@@ -1,10 +1,15 @@
 //! How much privacy a sequence of randomised mechanisms costs, as certified intervals.
 //!
-//! A training run is a [`Composition`]: a multiset of [`Event`]s, each one use of a noisy [`Mechanism`] on
-//! records chosen by a [`Sampling`] scheme. An [`Accountant`] for a neighbouring [`Relation`] turns it into
-//! `epsilon(delta)` or `delta(epsilon)`. Every answer is a [`Certified`] interval: the truth lies between
-//! `lower` and `upper`, and rounding of the arithmetic is part of the interval. The upper end is the
-//! guarantee.
+//! A training run is a [`Composition`]: a multiset of [`Event`]s, each of which is one use of a noisy [`Mechanism`] on
+//! records chosen by a [`Sampling`] scheme. An [`Accountant`] for a neighbouring [`Relation`] computes `epsilon(delta)`
+//! or `delta(epsilon)` for it. Every answer is a [`Certified`] interval: the true value lies between `lower` and
+//! `upper`, and rounding errors of the arithmetic are included. The upper end is the guarantee.
+//!
+//! If you are new to differential privacy, start with the [guide](crate::guide), which leads from "what is ε" to the
+//! noise of a training run. [`calibrate_noise_multiplier`] finds the noise that keeps a [`Budget`], and
+//! [`calibrate_steps`], [`calibrate_rate`] and [`calibrate_batch`] the other parameters of a run. A [`Ledger`] holds a
+//! budget and refuses debits that would exceed it; `FileLedger` (feature `ledger-file`) is a ledger in a file, which
+//! several programs can share.
 //!
 //! ```
 //! use dp_accountant::{Accountant, Event, Mechanism, Relation, Sampling};
@@ -19,10 +24,11 @@
 //! ```
 //!
 //! # Privacy
-//! The noise multiplier is the standard deviation of the noise over the clip norm, in the Euclidean norm.
-//! Nothing has a default that could make a claim wrong: the relation and the sampling scheme are always named
-//! by the caller, and a pair of them without a proven answer is an error instead of an approximation.
-//! Distributions are treated as exact normal laws; floating-point noise generation is not modelled.
+//! For the Gaussian mechanism, the noise multiplier is the standard deviation of the noise divided by the clip norm,
+//! where records are clipped in the Euclidean norm. Nothing has a default that could make a claim wrong: the caller
+//! always states the relation and the sampling scheme, and where no answer is proven for a pair of them, the result is
+//! an error and not an approximation. A mechanism is taken to have exactly the distribution, or to keep exactly the
+//! guarantee, that its [`Mechanism`] states; errors of floating-point noise generation are not modelled.
 //!
 //! # Accuracy
 //! Without subsampling and for a single step the answer is a closed form good to about twelve digits. For

@@ -1,9 +1,10 @@
 //! Secret random subsets and secret noise for differentially private training.
 //!
-//! A differentially private algorithm is only as private as its coins. This crate has the coins: a seed that
-//! does not leak, one ChaCha20 stream per purpose and step, samplers whose inclusion probabilities are exact
-//! to a stated deviation and who say themselves how they sample, and noise that says itself what distribution
-//! it has: Gaussian and Laplace with their tails on, and exact discrete noise for sums of integers.
+//! A differentially private algorithm is only as private as its random numbers. This crate provides them: a secret
+//! seed, which is never printed and is erased when it is dropped; one ChaCha20 stream for each purpose and step;
+//! samplers that select subsets of the records; and noise. Each sampler states the scheme by which it samples and a
+//! bound on how far it deviates from it, and each kind of noise states its distribution. Gaussian and Laplace noise are
+//! generated with their full tails; discrete Gaussian and discrete Laplace noise, for sums of integers, are exact.
 //!
 //! ```
 //! use dp_sampler::{GaussianNoise, NoiseSource, Poisson, Seed, Subsampler, Subsampling};
@@ -40,10 +41,12 @@
 //! | [`ExponentialChoice`] | candidates by exponential weights, exactly | integers and comparisons that are carried on until decided |
 //! | [`BallsInBins`] | each record at one independent step of an epoch: lengths within its [deviation](Subsampler::deviation), members as [`Permutation`] | proven in `balls_in_bins::halving` |
 //!
-//! With the features `wgpu` and `cuda` the same is made on GPUs: see the module `gpu`.
+//! With the features `wgpu` and `cuda`, which need Rust 1.92, much of this is also available on GPUs: see the module
+//! `gpu`.
 //!
-//! All of it is relative to ChaCha20: exchanged for a truly random function the statements hold as they are.
-//! Timing is not hidden.
+//! All statements assume that ChaCha20 cannot be distinguished from a truly random function; with such a function in
+//! its place they hold as they stand. The running time is not constant, and may reveal something about the random
+//! numbers.
 
 // Devices are talked to behind this feature alone.
 #![cfg_attr(not(feature = "gpu"), forbid(unsafe_code))]

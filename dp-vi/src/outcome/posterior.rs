@@ -1,4 +1,4 @@
-//! What inference returns: the approximate posterior of every site.
+//! The approximate posterior of every site, which a fit returns.
 
 use crate::error::{Error, Result};
 use crate::guides::guide::{GuideSite, Marginal};
@@ -13,18 +13,19 @@ use std::sync::Arc;
 /// An approximate posterior: a distribution of unconstrained values, mapped into each site's support.
 ///
 /// # Privacy
-/// After a private fit this is released: it may be shown, stored and computed on without further cost.
+/// The posterior of a private fit has been released: it may be shown, stored and used in computations without further
+/// cost.
 ///
 /// # Accuracy
-/// That of [`Fit::uncorrected`](crate::Fit::uncorrected) is the variational family at the released
-/// parameters: its intervals describe uncertainty given the data and do **not** include the noise that was
-/// added for privacy. Where the posterior has been [corrected](crate::NoiseAware) they do, for the sites that
-/// it covers; [`rehearse`](crate::rehearse) counts how often such intervals hold the truth for a model of your own.
+/// The posterior that [`Fit::uncorrected`](crate::Fit::uncorrected) returns is the guide at the released parameters.
+/// Its intervals describe the uncertainty given the data, and do **not** include the noise that was added for privacy.
+/// Those of a [corrected](crate::NoiseAware) posterior do, for the sites that it covers; [`rehearse`](crate::rehearse)
+/// measures how often such intervals contain the true values for a model of your own.
 ///
-/// Means, standard deviations and intervals are exact where the unconstrained value is normal and mapped
-/// number by number. Of vectors and matrices with a set of their own, and of hand-written guides, they are
-/// found from 10,000 draws (5,000 and their mirror images, always the same): a mean is then off by about a
-/// hundredth of the standard deviation, or less.
+/// For sites whose unconstrained elements are normal and mapped one by one, means, standard deviations and intervals of
+/// this posterior are exact up to rounding. For vectors and matrices with a constraint as a whole (simplexes, for
+/// example), and for hand-written guides, they are estimated from 10,000 draws (5,000 draws and their mirror images,
+/// which are always the same): a mean then has an error of about a hundredth of the standard deviation, or less.
 #[derive(Clone, Debug)]
 pub struct Posterior {
     pub(super) sites: Arc<[(GuideSite, Option<Marginal>)]>,
@@ -68,7 +69,7 @@ impl Posterior {
         }))
     }
 
-    /// Names of the sites, in the order of the model.
+    /// The names of the sites, in the order of the model.
     pub fn sites(&self) -> impl Iterator<Item = &str> {
         self.sites.iter().map(|(site, _)| site.name.as_str())
     }
@@ -109,7 +110,7 @@ impl Posterior {
         Ok(ArrayD::from_shape_simple_fn(site.shape.dims(), || values.next().unwrap_or(f64::NAN)))
     }
 
-    /// Posterior mean of a site's value, in the site's shape.
+    /// The posterior mean of a site's value, in the site's shape.
     ///
     /// # Errors
     /// If there is no such site.
@@ -120,20 +121,19 @@ impl Posterior {
         self.map(name, |support, loc, scale| moments(support, loc, scale).0, |draws| moments_of(draws).0)
     }
 
-    /// Posterior means of all sites, by name: a point for [`log_density`](ppl_core::log_density) or
+    /// The posterior means of all sites, by name, for use as a point in [`log_density`](ppl_core::log_density) or
     /// [`Summaries::log_likelihood`](crate::summaries::Summaries::log_likelihood).
     ///
-    /// The mean of a site with a set of its own (a simplex, say) is found number by number. Where the set is
-    /// not convex, such as that of the Cholesky factors of correlation matrices, it need not be one of its
-    /// points.
+    /// The mean is taken element by element. For a site whose support is not convex, such as the Cholesky factor of a
+    /// correlation matrix, it need not lie in the support.
     ///
     /// # Errors
-    /// As [`mean`](Posterior::mean).
+    /// As for [`mean`](Posterior::mean).
     pub fn means(&self) -> Result<Values> {
         self.sites().map(|name| Ok((name.to_owned(), self.mean(name)?))).collect()
     }
 
-    /// Posterior standard deviation of a site's value; zero for a parameter.
+    /// The posterior standard deviation of a site's value; zero for a parameter.
     ///
     /// # Errors
     /// If there is no such site.
@@ -144,7 +144,7 @@ impl Posterior {
         self.map(name, |support, loc, scale| moments(support, loc, scale).1, |draws| moments_of(draws).1)
     }
 
-    /// Central interval of this posterior probability, element by element.
+    /// The central interval with this posterior probability, element by element: the lower and the upper ends.
     ///
     /// # Errors
     /// If there is no such site, or `probability` is not strictly between 0 and 1.
@@ -170,15 +170,15 @@ impl Posterior {
         Ok((end(-1.0)?, end(1.0)?))
     }
 
-    /// Independent draws of all sites together, correlations included: arrays by name, whose first axis
-    /// counts the draws. They go into [`Predictive::posterior`](ppl_core::Predictive::posterior), and into
-    /// tables with `ppl_core::draws::export`.
+    /// Independent draws from the joint posterior of all sites: arrays by name, whose first axis counts the draws. They
+    /// can be passed to [`Predictive::posterior`](ppl_core::Predictive::posterior), and written as tables with
+    /// `ppl_core::draws::export`.
     ///
-    /// In a corrected posterior the sites that it [covers](crate::NoiseAware::sites) are drawn together, and
-    /// independently of the others.
+    /// In a corrected posterior the sites that the correction [covers](crate::NoiseAware::sites) are drawn jointly, and
+    /// independently of the other sites.
     ///
     /// # Errors
-    /// If there are more numbers than can be addressed.
+    /// If the draws have more numbers than can be addressed.
     ///
     /// ```
     /// # use dp_sampler::{FullBatch, Seed};
@@ -202,16 +202,16 @@ impl Posterior {
         Ok(self.draws_of(draws, false, seed, &|_| true)?.into_iter().collect())
     }
 
-    /// Predictions at this many draws of the posterior: `.run(&records)` has the predicted sites as arrays
-    /// `[draws, records, …site]`, `.log_likelihood(&records)` the log-likelihood of each record as
-    /// `[draws, records]`. A model without records takes [`Records::none`](ppl_core::Records::none).
+    /// Prepares predictions from this many draws of the posterior. On the result, `.run(&records)` returns the
+    /// predicted sites as arrays `[draws, records, …site]`, and `.log_likelihood(&records)` the log-likelihood of each
+    /// record as `[draws, records]`. For a model without records, pass [`Records::none`](ppl_core::Records::none).
     ///
     /// # Privacy
-    /// The draws cost nothing. What is computed from *sensitive* records here is exact, and not covered by the
-    /// guarantee.
+    /// The draws cost nothing of a budget. Predictions and log-likelihoods of *sensitive* records are exact functions
+    /// of these records, and the guarantee does not cover them.
     ///
     /// # Errors
-    /// As [`draws`](Posterior::draws), and if no draw is asked for.
+    /// As for [`draws`](Posterior::draws), and if the number of draws is zero.
     ///
     /// ```
     /// # use dp_sampler::Seed;

@@ -1,4 +1,4 @@
-//! Private variational inference: from a model and a budget to a posterior and a statement.
+//! Private variational inference: from a model and a budget to a posterior and a privacy statement.
 
 use super::training::Training;
 use crate::cost::charges::Release;
@@ -31,47 +31,51 @@ use std::path::PathBuf;
 /// ELBO(φ) = Σ_i E_q[ln p(x_i|θ)] + E_q[ln p(θ)] + H[q_φ],     θ = T(u),  u = g_φ(z)
 ///
 /// each step:  z ~ N(0, I),  u± = g_φ(±z)                         a pair of draws, shared by the batch
-///             v_i = (∂ℓ_i/∂u₊, ∂ℓ_i/∂u₋)/√2                     per record, at the frontier u;  ℓ_i = w_i ln p(x_i|θ)
+///             v_i = (∂ℓ_i/∂u₊, ∂ℓ_i/∂u₋)/√2                     per record;  ℓ_i = w_i ln p(x_i|θ)
 ///             S = Σ_{i ∈ batch} clip_C(v_i) + σC·N(0, I)         the only use of the data
 ///             φ ← Adam(φ, ½ Σ± (∂u±/∂φ)ᵀ (√2 S±/q + ∂ ln p(θ±)/∂u) + ∂H/∂φ)      prior and entropy exact
 /// ```
 ///
-/// Only the likelihood of the records is clipped and noised, and only where records meet shared values;
-/// guide, prior and entropy are public functions of what has been released. The noise has one element for
-/// each element of `u`, not one for each parameter of the guide.
+/// Only the gradients of the records' log-likelihoods are clipped and noised, and only with respect to the shared
+/// values that the likelihood depends on; guide, prior and entropy are public functions of values that have been
+/// released.
 ///
-/// A model, a guide and a budget are enough: everything else has a default that does not depend on the
-/// records, and that [`plan`](DpVi::plan) states before any of them is read.
+/// The *frontier* is the set of these values: the elements of `u` on which the records' likelihood depends. `D` is the
+/// number of its elements. The noise has one element for each element of the frontier, not one for each parameter of
+/// the guide.
 ///
-/// | part | default | by hand |
+/// A model, a guide and a budget are enough: everything else has a default that does not depend on the records.
+/// [`plan`](DpVi::plan) states these defaults before any record is read.
+///
+/// | part | default | method to change it |
 /// |---|---|---|
-/// | sampling | every record at every step, or a rate for a compute limit | [`subsample`](DpVi::subsample), [`compute_limit`](DpVi::compute_limit) |
-/// | number of records | released for 1 % of the budget where a default needs it | [`public_records`](DpVi::public_records) |
-/// | steps | 300, 600 where `C` follows a quantile, a third more where the last quarter probes the curvature, more where sampling needs them; without privacy until the fit has [converged](crate::Convergence) | [`steps`](DpVi::steps) |
-/// | clip norm `C` | `√D` for `D` elements at the frontier, half of it for Bernoulli outcomes below ε = 2 | [`clip_norm`](DpVi::clip_norm) |
-/// | bound on gradients | weights for generalised linear terms; else `C` follows a high [quantile](crate::Quantile) of the norms; where `C` is named, clipping | [`weights`](DpVi::weights), [`clipping`](DpVi::clipping) |
-/// | draws | a mirrored pair | [`draw_scheme`](DpVi::draw_scheme) |
-/// | gradients | with respect to latent values; or to the guide's parameters, for comparison | [`gradients`](DpVi::gradients) |
-/// | noise | exact, on a grid; or in floating point, for comparison | [`noise`](DpVi::noise) |
-/// | posterior | corrected for the noise: where there are weights, for 15 % of the budget; else up to 128 elements, by the last quarter of the steps | [`correction`](DpVi::correction) |
-/// | units | coordinates of order one, from a fit to records that are made up from noisy counts of the octaves which the columns' numbers lie in, for up to 10 % of the budget; where something is named that is for the model's own units, those | [`rough_fit`](DpVi::rough_fit) |
-/// | start | where unconstrained values are 0, or at the centre of the coordinates that were found; for models with exchangeable parts a point from the prior whose parts are exchanged for better ones, chosen privately for 15 % of the budget | [`initial_values`](DpVi::initial_values), [`private_start`](DpVi::private_start) |
-/// | optimiser | Adam at rate 0.05, held for half of the run and lowered; where `C` follows a quantile `0.05 √(300/T)` for `T` steps, lowered from the start | [`schedule`](DpVi::schedule), [`optimiser`](DpVi::optimiser) |
-/// | noise `σ` | what the budget leaves | |
+/// | sampling | every record at every step; with a compute limit, Poisson samples at a suitable rate | [`subsample`](DpVi::subsample), [`compute_limit`](DpVi::compute_limit) |
+/// | number of records | where a default needs it, it is released with noise for 1 % of the budget | [`public_records`](DpVi::public_records) |
+/// | number of steps | 300; 600 where the clip norm is adaptive; 800 where it is and the last quarter of the steps probes the curvature (1,024 with 33 to 64 elements at the frontier, 2,048 with 65 to 128); more where sampling needs them; without privacy, until the fit has [converged](crate::Convergence) | [`steps`](DpVi::steps) |
+/// | clip norm `C` | `√D`; half of that for Bernoulli outcomes with recognised weights and ε below 2 | [`clip_norm`](DpVi::clip_norm) |
+/// | bound on gradients | weights of the records for generalised linear terms; otherwise an adaptive clip norm, which follows a high [quantile](crate::Quantile) of the gradients' norms; where `C` is given, clipping to `C` | [`weights`](DpVi::weights), [`clipping`](DpVi::clipping) |
+/// | draws of the guide | a mirrored pair at each step | [`draw_scheme`](DpVi::draw_scheme) |
+/// | gradients | with respect to the latent values; for comparison, with respect to the guide's parameters | [`gradients`](DpVi::gradients) |
+/// | kind of noise | exact, on a grid; for comparison, in floating point | [`noise`](DpVi::noise) |
+/// | posterior | corrected for the noise: for generalised linear terms with weights, by a release of the curvature for 15 % of the budget; otherwise, with up to 128 elements at the frontier, by the last quarter of the steps | [`correction`](DpVi::correction) |
+/// | units | coordinates of order one, where they can be found from noisy counts of the octaves of the columns' numbers, for up to 10 % of the budget; the model's own units where another setting refers to these | [`rough_fit`](DpVi::rough_fit) |
+/// | start | unconstrained values of 0, or the centre of the coordinates; for models with exchangeable parts, a point from the prior that is chosen privately, part by part, for 15 % of the budget | [`initial_values`](DpVi::initial_values), [`private_start`](DpVi::private_start) |
+/// | optimiser | Adam at rate 0.05, which is held for half of the run and then lowered; with an adaptive clip norm at rate `0.05 √(300/T)` for `T` steps (probes not counted), which is lowered from the start | [`schedule`](DpVi::schedule), [`optimiser`](DpVi::optimiser) |
+/// | noise multiplier `σ` | the smallest that keeps the budget | |
 ///
 /// # Privacy
-/// `σ` is calibrated so that all releases together stay within the budget; the events come from the sampler
-/// and the mechanism themselves, and are debited from a ledger before the first step. See
+/// `σ` is calibrated so that all releases together stay within the budget. The events are stated by the sampler and the
+/// mechanism themselves, and are debited from a ledger before the first step. See
 /// [`PrivacyReport`](crate::PrivacyReport).
 ///
-/// Batches, noise and choices that are not drawn exactly as they are accounted for, but within a proven total
-/// variation distance τ of it, take `(1 + e^ε) τ` of δ, and `σ` is calibrated to the rest
-/// ([`PrivacyPlan::delta_of_deviations`]). Samplers of which nothing is proven are refused: orders of more
-/// than 1,024 records that are computed from a key.
+/// Where batches, noise or choices are not drawn exactly from the distribution that is accounted for, but within a
+/// proven total variation distance τ of it, this takes `(1 + e^ε) τ` of δ, and `σ` is calibrated to the rest
+/// ([`PrivacyPlan::delta_of_deviations`]). Samplers about which nothing is proven are refused, namely random orders of
+/// more than 1,024 records that are computed from a key.
 ///
-/// One fit is one spending of its budget: what several fits on the same records cost together is the sum of
-/// their events. Whether the records fit the model at all (an observation outside its support does not) is an
-/// error for those who hold them, and not covered.
+/// Each fit spends its budget once. What several fits of the same records cost together is the composition of all their
+/// events. If the records do not fit the model, for example because an observation lies outside its support, the fit
+/// returns an error. That error is meant for the holder of the records, and the guarantee does not cover it.
 ///
 /// # References
 /// Jälkö, Dikmen, Honkela 2017 (DP-VI); Jälkö, Prediger, Honkela, Kaski 2022 (aligned gradients); Kingma & Ba
@@ -112,7 +116,7 @@ pub(super) enum Chosen<S> {
 }
 
 impl<M: Model, G: Guide> DpVi<M, G, Poisson> {
-    /// Inference for a model with a guide. The budget has no default and must be named.
+    /// Inference for a model with a guide. The budget has no default: set it with [`budget`](Self::budget).
     pub fn new(model: M, guide: G) -> Self {
         let (settings, execution) = (Settings::default(), Execution::default());
         Self { model, guide, subsampling: Chosen::Open(Poisson::rate), settings, execution }
@@ -127,65 +131,65 @@ impl<M, G, S> DpVi<M, G, S> {
         self
     }
 
-    /// No clipping and no noise, for comparison. The report says **NOT PRIVATE**.
+    /// Fits without clipping and noise, for comparison. The report says **NOT PRIVATE**.
     ///
-    /// With a guide that is a [normal](crate::guides::Guide::normal_family) of at most 500 elements
-    /// ([`AutoNormal`](crate::guides::AutoNormal),
-    /// [`AutoMultivariateNormal`](crate::guides::AutoMultivariateNormal)), and with
-    /// [`AutoLaplace`](crate::guides::AutoLaplace), the fit goes on until it has converged: there
-    /// is no number of steps to guess, and the units of the data do not matter.
-    /// [`Fit::convergence`](crate::Fit::convergence) says whether it has converged and how well the guide fits,
-    /// and when a fit takes a number of Adam's steps instead, so that it is `None`: where [steps](Self::steps), a
-    /// sample of the records or an optimiser are named, for example. Where the log density is not finite at the
-    /// start, the prior's median and points from the prior are tried, and if it is finite at none of them, the fit
-    /// ends with [`Error::NotFiniteAtStart`].
+    /// With a [normal](crate::guides::Guide::normal_family) guide of at most 500 elements
+    /// ([`AutoNormal`](crate::guides::AutoNormal), [`AutoMultivariateNormal`](crate::guides::AutoMultivariateNormal)),
+    /// and with [`AutoLaplace`](crate::guides::AutoLaplace), the fit continues until it has converged: no number of
+    /// steps has to be chosen, and the units of the data do not matter. [`Fit::convergence`](crate::Fit::convergence)
+    /// then says whether it has converged and how well the guide fits. It is `None` where the fit takes a fixed number
+    /// of Adam steps instead, for example because a number of [steps](Self::steps), sampling of the records or an
+    /// optimiser was set. If the log density is not finite at the start, the fit tries the prior's median and points
+    /// from the prior; if it is finite at none of them, the fit returns [`Error::NotFiniteAtStart`].
     #[must_use]
     pub fn without_privacy(mut self) -> Self {
         self.settings.without_privacy = true;
         self
     }
 
-    /// How the batch of each step is drawn.
+    /// How the batch of each step is drawn; by default it consists of all records.
     #[must_use]
     pub fn subsample<S2: Subsampling>(self, subsampling: S2) -> DpVi<M, G, S2> {
         let Self { model, guide, settings, execution, .. } = self;
         DpVi { model, guide, subsampling: Chosen::Named(subsampling), settings, execution }
     }
 
-    /// Number of steps. By default 300, or 600 where the clip norm follows a [quantile](crate::Quantile) (without
-    /// privacy see [`without_privacy`](Self::without_privacy)), a third more where the last quarter
-    /// [probes](crate::Correction::Probes) the curvature, or, where batches are samples, as many more as it takes
-    /// until sampling adds at most 5 % to the noise of all steps together.
+    /// Number of steps. The default is 300, or 600 where the clip norm is [adaptive](Clipping::Adaptive). Where the
+    /// last quarter of the steps [probes](crate::Correction::Probes) the curvature of `D` elements, the default is a
+    /// third more, and at least `16 · max(8, 2^⌈log₂ D⌉)`: with an adaptive clip norm 800 for up to 32 elements, 1,024
+    /// for 33 to 64, and 2,048 for 65 to 128. Where batches are samples of the records, there are as many more as it
+    /// takes until sampling adds at most 5 % to the noise of all steps together; with a [compute
+    /// limit](Self::compute_limit) there may be fewer. Without privacy see [`without_privacy`](Self::without_privacy).
     #[must_use]
     pub fn steps(mut self, steps: u64) -> Self {
         self.settings.steps = Some(steps);
         self
     }
 
-    /// A number of records that is public knowledge, such as the rounded size of a survey. It sets scales,
-    /// and no guarantee depends on it being right. Under add/remove the true number is protected: do
-    /// not count the records for it.
+    /// A number of records that is public knowledge, such as the rounded size of a survey. It sets scales, and the
+    /// guarantee holds even if it is wrong. Under add/remove the true number of records is protected, so do not obtain
+    /// this number by counting them.
     #[must_use]
     pub fn public_records(mut self, records: u64) -> Self {
         self.settings.public_records = Some(records);
         self
     }
 
-    /// The most per-record gradients that the run may take, over all its steps; the sampling rate follows
-    /// from it. Needs [`public_records`](Self::public_records).
+    /// The largest number of per-record gradients that the run may compute in all its steps together; the sampling rate
+    /// follows from it. Needs [`public_records`](Self::public_records).
     #[must_use]
     pub fn compute_limit(mut self, gradients: f64) -> Self {
         self.settings.compute_limit = Some(gradients);
         self
     }
 
-    /// Largest norm `C` of one record's gradient. By default `√D` for `D` elements at the frontier, which
-    /// suits a generalised linear model with standardised features: the typical norm of a record's features
-    /// is best. For Bernoulli outcomes with [`RecordWeights::Recognised`] and ε below 2 it is half of that,
-    /// because residuals are at most 1/2.
+    /// Largest norm `C` of one record's gradient. The default is `√D` for `D` elements at the [frontier](DpVi). This
+    /// suits a generalised linear model with standardised features, where the typical norm of a record's features is
+    /// the best choice. For Bernoulli outcomes with [`RecordWeights::Recognised`] and ε below 2 the default is half of
+    /// that, because residuals are then at most 1/2.
     ///
-    /// A smaller `C` needs less noise, but clipping to it biases the posterior and weights lose records'
-    /// information; it must be chosen without looking at the data.
+    /// A smaller `C` needs less noise, but clipping to it biases the posterior, and with weights the records lose
+    /// information. `C` must be chosen without looking at the data.
     #[must_use]
     pub fn clip_norm(mut self, norm: f64) -> Self {
         self.settings.clip_norm = Some(norm);
@@ -199,186 +203,195 @@ impl<M, G, S> DpVi<M, G, S> {
         self
     }
 
-    /// What each record's log-likelihood is multiplied by, so that clipping has less to do.
+    /// Weights by which the records' log-likelihoods are multiplied, so that fewer gradients have to be clipped.
     #[must_use]
     pub fn weights(mut self, weights: RecordWeights) -> Self {
         self.settings.weights = weights;
         self
     }
 
-    /// At which draws of the guide a step takes the gradient; by default at a mirrored pair.
+    /// The draws of the guide at which a step takes the gradient; by default a mirrored pair.
     #[must_use]
     pub fn draw_scheme(mut self, draws: DrawScheme) -> Self {
         self.settings.draws = draws;
         self
     }
 
-    /// With respect to what a record's gradient is taken and clipped: by default to the latent values. The
-    /// others are for comparisons.
+    /// The values with respect to which a record's gradient is taken and clipped; by default the latent values. The
+    /// other choices are for comparisons.
     #[must_use]
     pub fn gradients(mut self, gradients: Gradients) -> Self {
         self.settings.gradients = gradients;
         self
     }
 
-    /// How noise is added; by default exactly, so that no rounding error stands between the proof and what is
-    /// computed. [`PrivacyNoise::Continuous`] is for comparisons.
+    /// How noise is added; by default exactly, so that the guarantee holds for the computed numbers and not only for
+    /// real ones. [`PrivacyNoise::Continuous`] is for comparisons.
     #[must_use]
     pub fn noise(mut self, noise: PrivacyNoise) -> Self {
         self.settings.noise = noise;
         self
     }
 
-    /// Whether a part of the budget goes into a posterior that knows of the noise.
+    /// Whether, and how, the posterior is corrected so that its intervals include the privacy noise.
     #[must_use]
     pub fn correction(mut self, correction: Correction) -> Self {
         self.settings.correction = correction;
         self
     }
 
-    /// That part: its share of `1/σ²`, in which Gaussian releases add up; by default 0.15.
+    /// The share of the budget that a [correction](Self::correction) with a released curvature gets: its share of
+    /// `1/σ²`, a quantity that adds up over Gaussian releases. The default is 0.15.
     #[must_use]
     pub fn curvature_share(mut self, share: f64) -> Self {
         self.settings.curvature_share = share;
         self
     }
 
-    /// Candidates to start from, one of which is chosen privately.
+    /// Candidates for the start of the run, one of which is chosen privately.
     #[must_use]
     pub fn private_start(mut self, start: PrivateStart) -> Self {
         self.settings.start = Some(start);
         self
     }
 
-    /// Where latent values start; by default where the unconstrained values are 0, or at the centre of the
-    /// coordinates of a [rough fit](Self::rough_fit).
+    /// Where latent values start; by default where the unconstrained values are 0, or at the centre of the coordinates
+    /// of a [rough fit](Self::rough_fit).
     ///
-    /// There the components of a mixture, or the units of a network, are equal, and a gradient would keep them
-    /// so. Where a model has such exchangeable parts, and neither this nor a
-    /// [private start](Self::private_start) is named, one of some hundred points from the prior is chosen by
-    /// how well they fit the records, and then its parts are exchanged for those of other points where they fit
-    /// better, privately and for 15 % of the budget. The plan says so
-    /// ([`PrivacyPlan::start_from_prior`]). Records are not looked at to decide whether.
+    /// At such a start the components of a mixture, or the units of a network, are equal, and gradients would keep them
+    /// equal. For models with such exchangeable parts, unless this or a [private start](Self::private_start) is set,
+    /// the run starts elsewhere: one of some hundred points from the prior is chosen by how well it fits the records,
+    /// and then its parts are exchanged for those of other points that fit better. Both choices are private, and take
+    /// 15 % of the budget. Whether a model has exchangeable parts is decided without looking at the records, and the
+    /// plan states it ([`PrivacyPlan::start_from_prior`]).
     #[must_use]
     pub fn initial_values(mut self, start: InitialValues) -> Self {
         self.settings.initial_values = Some(start);
         self
     }
 
-    /// Adam's learning rate over the run; by default 0.05, held for half of it and lowered to zero along a
-    /// cosine. Where the clip norm is [adaptive](Clipping::Adaptive) it is lowered from the start, after a
-    /// warm-up of a thirtieth of the run.
+    /// Adam's learning rate over the run. By default it is 0.05 for the first half of the run, and is then lowered to
+    /// zero along a cosine. Where the clip norm is [adaptive](Clipping::Adaptive) it is `0.05 √(300/T)` for `T` steps,
+    /// probes not counted (0.05 for fewer than 300), and is lowered from the start, after a warm-up of a thirtieth of
+    /// these steps.
     #[must_use]
     pub fn schedule(mut self, schedule: Schedule) -> Self {
         self.settings.schedule = Some(schedule);
         self
     }
 
-    /// Steps as long as the noise allows, instead of Adam's: for generalised linear models at budgets where
-    /// the noise is larger than what a step says.
+    /// Takes steps whose length is limited by the privacy noise, instead of Adam's steps. This is for generalised
+    /// linear models at budgets for which the noise in a gradient is larger than its signal.
     ///
     /// ```text
     /// m ← 0.9 m + 0.1 g,   u_j ← u_j + η τ_j² m_j                       τ_j the prior's standard deviation
     /// η = min( ¾ / (s √(T Σ τ_j²)),  19 / (N K max τ_j²) )              s the noise of one gradient's element, T steps
     /// ```
     ///
-    /// The first bound keeps the noise of all steps together from moving the values farther than ¾ of the
-    /// prior's standard deviation, the second keeps the steps stable. Where no number of records `N` is
-    /// [stated](Self::public_records) and it is protected, it is released for 1 % of the budget. Steps stop
-    /// short of the posterior's mode where the noise would carry them past it; the
-    /// [correction](Self::correction), without which this is refused, infers the rest.
+    /// The first bound keeps the noise of all steps together from moving the values farther than ¾ of the prior's
+    /// standard deviation; the second keeps the steps stable. If the number of records `N` is protected and was not
+    /// [stated](Self::public_records), it is released for 1 % of the budget. The steps may end short of the posterior's
+    /// mode; the [correction](Self::correction) infers the remaining distance, and without a correction these steps are
+    /// refused.
     ///
-    /// Where all of the curvature is released, a third of its budget goes into a release before the last four fifths
-    /// of the steps, which are those of a noisy Newton method then: directions of little curvature are arrived at,
-    /// too, as far as the noise allows. `s_E` is the standard deviation of that release's noise, `D` the number of
-    /// values.
+    /// Where the full curvature is released, a third of its budget is spent on a first release before the last four
+    /// fifths of the steps. These are then the steps of a noisy Newton method, which also reach the mode in directions
+    /// of little curvature, as far as the noise allows. `s_E` is the standard deviation of that release's noise, `D`
+    /// the number of elements at the frontier.
     ///
     /// ```text
     /// u ← u + η D M D m      D = diag(τ),   D S̃ D = V diag(λ) Vᵀ,   edge = s_E max τ² √(2D)
     /// M = V diag(1/(max(λ, 0) + edge + 1)) Vᵀ,   η = min( ¾ √max(1, #{λ > edge}) / (s √T ‖M D‖_F),  1 )
     /// ```
     ///
-    /// As a point for predictions, the [uncorrected](crate::Fit::uncorrected) mean ranks records better at small ε.
+    /// For predictions at small ε, the mean of the [uncorrected](crate::Fit::uncorrected) posterior ranks records
+    /// better than that of the corrected one.
     ///
-    /// Without a budget this changes nothing.
+    /// Without a budget this setting has no effect.
     #[must_use]
     pub fn noise_limited_steps(mut self) -> Self {
         self.settings.noise_limited = true;
         self
     }
 
-    /// Says that the features of a generalised linear term were whitened: that in the coordinates of the
-    /// latent values
-    /// the records' features vary about equally in all directions, as far as is known.
+    /// States that the features of a generalised linear term were whitened: as far as is known, the records' features
+    /// vary about equally in all directions, in the coordinates of the latent values.
     ///
     /// [Steps limited by the noise](Self::noise_limited_steps) are then equally long in all directions, and no
-    /// curvature is released during the run. What the noise of all steps together moves log odds by stays below `π/√3`,
-    /// the standard deviation of a logistic variable, and below ¾ of what the prior allows for. Without noise-limited
-    /// steps this changes nothing.
+    /// curvature is released during the run. The noise of all steps together moves log odds by less than `π/√3`, the
+    /// standard deviation of a logistic variable, and by less than ¾ of what the prior allows. Without noise-limited
+    /// steps this setting has no effect.
     ///
-    /// The second moments that a design is whitened by are released by
-    /// [`Summaries::second_moments`](crate::summaries::Summaries::second_moments), and paid for and stated by
-    /// [`released_before`](Self::released_before).
+    /// [`Summaries::second_moments`](crate::summaries::Summaries::second_moments) releases the second moments that
+    /// whitening needs. Pass that release to [`released_before`](Self::released_before), so that the budget and the
+    /// privacy statement include it.
     #[must_use]
     pub fn whitened_features(mut self) -> Self {
         self.settings.whitened = true;
         self
     }
 
-    /// Whether a first fit to made-up records may say where values lie and in which units: yes, unless this
-    /// says no.
+    /// Whether a preliminary fit to made-up records may determine where the run starts and in which units it is made;
+    /// by default it may.
     ///
-    /// Steps have a length and clip norms a size, so that a private run finds values of order one, and next to
-    /// nothing of a slope that belongs to a column of thousands. Before the run it is therefore released how
-    /// many records have a number in each octave (1 to 2, 2 to 4, …, of either sign), column by column, with
-    /// noise ([`PrivacyPlan::octaves`](crate::PrivacyPlan::octaves)). From these histograms 256 records are
-    /// made up, whose columns are independent of each other; the model is fitted to them without privacy; and
-    /// the run looks for coordinates `v` of the unconstrained values `u`:
+    /// Steps have a fixed length and gradients are clipped to a fixed norm, so a private run finds values of order one,
+    /// but learns next to nothing about, say, the slope of a column of numbers in the thousands. Before the run,
+    /// therefore, noisy counts are released of the records whose number lies in each octave (1 to 2, 2 to 4, …, of
+    /// either sign), for each column ([`PrivacyPlan::octaves`](crate::PrivacyPlan::octaves)). From these histograms 256
+    /// records are made up, whose columns are independent of each other. The model is fitted to them without privacy,
+    /// and the run then works in coordinates `v` of the unconstrained values `u`:
     ///
     /// ```text
     /// u = c + W v        c: the mean of that fit,   W Wᵀ = max(H/256, P/2)⁻¹: what a single record leaves
     ///                    open, or 1.4 deviations of the prior where that is less
     /// ```
     ///
-    /// with `H` the curvature of the likelihood of the made-up records and `P` that of the prior, the larger of
-    /// the two direction by direction. Small eigenvalues of their sum are raised, for numbers of one octave
-    /// cannot be told from a constant. For Bernoulli outcomes, whose curvature is a quarter of what features
-    /// say, `W` is half of that. Noise, steps and probes have the size of a unit of `v`; the posterior is one of
-    /// the model's values again. [`Fit::parameters`](crate::Fit::parameters) are the guide's, of coordinates.
+    /// Here `H` is the curvature of the likelihood of the made-up records and `P` that of the prior; the maximum is
+    /// taken direction by direction. Small eigenvalues of the sum of the two are raised, because numbers in a single
+    /// octave cannot be told from a constant. For Bernoulli outcomes, whose curvature is a quarter of what the features
+    /// alone would give, `W` is half of that. Noise, steps and probes are then of the order of one unit of `v`; the
+    /// posterior is again one of the model's values. [`Fit::parameters`](crate::Fit::parameters), however, are the
+    /// guide's parameters in these coordinates.
     ///
-    /// The histograms take a tenth of the budget, or less where the [stated](Self::public_records) number of
-    /// records is large enough: a share `f` between .01 and .1 with which the noise of a count has a deviation
-    /// of a 128th of that number.
+    /// The histograms take a tenth of the budget, or less where the [stated](Self::public_records) number of records is
+    /// large enough: a share `f` between .01 and .1 with which the noise of a count has a standard deviation of a 128th
+    /// of that number.
     ///
-    /// There are no coordinates where the histograms show too little, the model takes no such records or the
-    /// fit to them does not converge, and none where they would be between half and twice as long as values in
-    /// all directions. Nothing is released, and the model's own units stay, beside a clip norm, clipping,
-    /// weights of one's own, feature norms, a schedule, an optimiser, a private start or a diagonal correction
-    /// that is named, for those are for these units; with guides that are not
-    /// [for coordinates](crate::guides::Guide::takes_coordinates), parameters
-    /// ([`Ctx::param`](ppl_core::Ctx::param)) or records' own latent values; with exchangeable parts; and with
-    /// more than 32 values at the frontier or 64 numbers of a record.
+    /// The run stays in the model's own units if the histograms show too little, if the model cannot take the made-up
+    /// records, if the fit to them does not converge, or if the unit of the coordinates would be between half and twice
+    /// that of the values in all directions. Nothing is released, and the model's own units stay, in these cases:
     ///
-    /// When to say no: where columns are known to be of order one and centred, as after scaling by public
-    /// bounds, that share of the budget is better spent on steps. With fewer than some hundred records at
-    /// ε = 1 the histograms show little, and the fit may begin somewhere else than without.
+    /// - a clip norm, clipping, weights of your own, feature norms, a curvature norm, whitened features, a schedule, an
+    ///   optimiser, steps limited by the noise, a private start or a diagonal correction was set, because these refer
+    ///   to the model's units;
+    /// - the guide does not support [coordinates](crate::guides::Guide::takes_coordinates);
+    /// - the model has parameters ([`Ctx::param`](ppl_core::Ctx::param)), latent values of single records, or
+    ///   exchangeable parts;
+    /// - gradients are taken otherwise than by [default](Self::gradients);
+    /// - there are more than 32 elements at the frontier, more than 64 latent elements in all, or more than 64 numbers
+    ///   in a record;
+    /// - the budget is so small that no octave would stand out of the noise.
     ///
-    /// In coordinates a clip norm that follows the gradients lies above the [quantile](crate::Quantile) that
-    /// noisy counts can find, too.
+    /// Switch it off where columns are known to be centred and of order one, for example after scaling by public
+    /// bounds: that share of the budget is then better spent on steps. With fewer than some hundred records at ε = 1
+    /// the histograms show little, and the fit may begin at a different place than without them.
+    ///
+    /// In these coordinates an adaptive clip norm may also lie above the [quantile](crate::Quantile) that noisy counts
+    /// can find.
     #[must_use]
     pub fn rough_fit(mut self, rough_fit: bool) -> Self {
         self.settings.rough_fit = rough_fit;
         self
     }
 
-    /// Names what was released of the same records before, for the sake of this fit: the [budget](Self::budget) covers
-    /// it together with the fit, and so does the privacy statement.
+    /// Adds earlier releases about the same records, which were made for this fit: the [budget](Self::budget) and the
+    /// privacy statement then cover them together with the fit.
     ///
     /// # Privacy
-    /// Each of these releases has been paid for when it was made, from the ledger that the fit is paid from, if others
-    /// share it; the fit does not pay for it again. What is named is taken at its word: releases of these very records
-    /// without sampling, whose noise was as secret as the fit's. A release that is left out here is missing in the
-    /// fit's own statement, though not in the ledger's.
+    /// Each of these releases was paid for when it was made; if the fit is paid from a shared ledger, from that ledger.
+    /// The fit does not pay for it again. What the caller states is not checked: these must be releases about the same
+    /// records, made without sampling, and with noise as secret as the fit's own. A release that is left out here is
+    /// missing from the fit's own statement, though not from the ledger's.
     ///
     /// ```
     /// use dp_accountant::{Budget, Ledger, Relation};
@@ -417,30 +430,30 @@ impl<M, G, S> DpVi<M, G, S> {
         self
     }
 
-    /// What is public of the norms of the records' features, for generalised linear terms: the clip norm's
-    /// default and the bound on one record's curvature follow.
+    /// Public knowledge about the norms of the records' features, for generalised linear terms. It determines the
+    /// default of the clip norm and the bound on one record's curvature.
     #[must_use]
     pub fn feature_norms(mut self, norms: FeatureNorms) -> Self {
         self.settings.feature_norms = Some(norms);
         self
     }
 
-    /// `K`, the largest Frobenius norm of one record's part of the curvature, for likelihoods that depend on the shared
-    /// values through [one number that is linear in them](ppl_core::transform::scalar_predictor), of whatever slope: a
-    /// normal of known scale, a Poisson of a log rate. With it [`Correction::Full`] and
-    /// [`Correction::Diagonal`] release that curvature, `−f″(η) d dᵀ` clipped to `K`, in the place of the scores'
-    /// second moments, which are the curvature only where the model holds. The log density should be concave in that
-    /// number: the posterior takes no direction for one of negative curvature.
+    /// `K`, the largest Frobenius norm of one record's contribution to the curvature. It is for likelihoods that depend
+    /// on the shared values through [one number that is linear in them](ppl_core::transform::scalar_predictor), with a
+    /// slope that need not be bounded: for example a normal with known scale, or a Poisson with a log rate. With `K`
+    /// set, [`Correction::Full`] and [`Correction::Diagonal`] release that curvature, `−f″(η) d dᵀ` clipped to `K`,
+    /// instead of the scores' second moments, which equal the curvature only where the model holds. The log density
+    /// should be concave in that number, because the posterior does not use directions of negative curvature.
     ///
-    /// For features of typical norm `t` and a normal of scale σ, `K = t²/σ²` to twice that is right: parts of longer
-    /// records are cut, and the noise is proportional to `K`. It must be public: chosen without looking at the data, or
-    /// made from what has been released.
+    /// For features of typical norm `t` and a normal of scale σ, a `K` between `t²/σ²` and twice that is suitable: the
+    /// contributions of longer records are clipped, and the noise is proportional to `K`. It must be public: chosen
+    /// without looking at the data, or computed from what has been released.
     ///
     /// # Errors
     ///
-    /// A plan refuses it where it is not between 1e-4 and 1e100, no curvature is released, the likelihood does not
-    /// depend on the shared values through one number that is linear in them, or `K` follows from the clip norm as for
-    /// Bernoulli outcomes.
+    /// Planning fails if `K` is not between 1e-4 and 1e100, if no curvature is released, if the likelihood does not
+    /// depend on the shared values through one number that is linear in them, or if `K` follows from the clip norm, as
+    /// it does for Bernoulli outcomes.
     ///
     /// ```
     /// use dp_accountant::{Budget, Relation};
@@ -468,11 +481,11 @@ impl<M, G, S> DpVi<M, G, S> {
         self
     }
 
-    /// Another optimiser than Adam, with its learning rate. See [`Transformation`].
+    /// An optimiser to use instead of Adam, with its own learning rate. See [`Transformation`].
     ///
-    /// Where its steps grow with the gradients (plain ascent, with momentum or without) and the clip norm
-    /// [follows](Clipping::Adaptive) these, that norm is at most [six times](crate::Quantile#beside-plain-ascent) its
-    /// first.
+    /// If its steps are proportional to the gradients (plain gradient ascent, with or without momentum) and the clip
+    /// norm is [adaptive](Clipping::Adaptive), that norm is limited to [six times](crate::Quantile#beside-plain-ascent)
+    /// its initial value.
     #[must_use]
     pub fn optimiser(mut self, optimiser: impl Transformation + 'static) -> Self {
         self.settings.own_optimiser = true;
@@ -481,20 +494,20 @@ impl<M, G, S> DpVi<M, G, S> {
         self
     }
 
-    /// Fraction of the run, at its end, over which the guide's parameters are averaged; by default one half.
-    /// Zero takes the last value.
+    /// The fraction of the run, at its end, over which the guide's parameters are averaged. The default is one half;
+    /// with zero the last values are used.
     #[must_use]
     pub fn average_tail(mut self, fraction: f64) -> Self {
         self.settings.average = fraction;
         self
     }
 
-    /// Puts into the privacy statement that something which was read from the records is treated as public:
-    /// categories that were found in a column, say. It may be called several times.
+    /// Adds to the privacy statement that something which was read from the records is treated as public, for example
+    /// the categories that were found in a column. It may be called several times.
     ///
     /// # Privacy
-    /// The guarantee does not cover what is stated here: it holds for data sets that agree in it. This method
-    /// changes nothing but what the statement says.
+    /// The guarantee does not cover what is stated here: it holds for data sets that agree in it. This method only
+    /// changes the statement.
     ///
     /// ```
     /// # use dp_accountant::{Budget, Relation};
@@ -514,19 +527,19 @@ impl<M, G, S> DpVi<M, G, S> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
-    /// A run that goes on from a [checkpoint](Self::checkpoint) has to state the same.
+    /// A run that is resumed from a [checkpoint](Self::checkpoint) has to state the same.
     #[must_use]
     pub fn treat_as_public(mut self, statement: impl Into<String>) -> Self {
         self.execution.treated_as_public.push(statement.into());
         self
     }
 
-    /// A line that a checkpoint of this run has beside the run's settings: a run goes on from it only if it has the
+    /// Adds a line to the settings in this run's checkpoints; a run can be resumed from a checkpoint only if it has the
     /// same lines.
     ///
-    /// For what a run depends on outside of it, such as the name of what was released for it and is kept elsewhere. The
-    /// value is readable in the file; [`Checkpoint::settings`](crate::Checkpoint::settings) gives it back as `name:
-    /// value`.
+    /// Use it for things outside the run on which the run depends, such as the name of an earlier release that is
+    /// stored elsewhere. The value can be read in the file; [`Checkpoint::settings`](crate::Checkpoint::settings)
+    /// returns it as `name: value`.
     ///
     /// ```
     /// # use dp_vi::guides::AutoNormal;
@@ -562,14 +575,14 @@ impl<M, G, S> DpVi<M, G, S> {
 }
 
 impl<M: Model, G: Guide, S: Subsampling> DpVi<M, G, S> {
-    /// What a run on records of these columns will do and what it will cost; no record is touched.
+    /// Plans a run on records with these columns: what it will do and what it will cost. No record is read.
     ///
-    /// Under add/remove nothing depends on the number of records, unless one was
-    /// [stated](Self::public_records); a run makes the same plan again.
+    /// Under add/remove the plan does not depend on the number of records, unless one was
+    /// [stated](Self::public_records). A run makes the same plan again.
     ///
     /// # Errors
-    /// If something is missing or out of range, the model is wrong, no noise multiplier meets the budget, or
-    /// no bound is known for this kind of sampling.
+    /// If a setting is missing or out of range, the model is wrong, no noise multiplier meets the budget, or no bound
+    /// is known for this kind of sampling.
     ///
     /// ```
     /// use dp_accountant::{Budget, Relation};
@@ -619,12 +632,12 @@ impl<M: Model, G: Guide, S: Subsampling> DpVi<M, G, S> {
         Ok(plan)
     }
 
-    /// Prepares a run, and debits all of its releases from a ledger that holds just the budget. A private
-    /// start is chosen here.
+    /// Prepares a run that is made step by step, and debits all of its releases from a ledger that holds exactly the
+    /// budget. Where there is a private start, it is chosen here.
     ///
     /// # Errors
-    /// If something is missing or out of range, the model is wrong, the records do not fit it, or the budget
-    /// cannot be met.
+    /// If a setting is missing or out of range, the model is wrong, the records do not fit it, or the budget cannot be
+    /// met.
     pub fn start<'r>(mut self, records: &'r Sensitive<Records>) -> Result<Training<'r, G, S::Sampler>> {
         let seed = self.execution.take_seed()?;
         let mut ledger = self.settings.required_budget()?.map(Ledger::new).transpose()?;

@@ -10,11 +10,11 @@ use dp_accountant::{Budget, Certified, Relation};
 use dp_sampler::Scheme;
 use serde::Serialize;
 
-/// What was done, and what it guarantees.
+/// The privacy statement of a fit: what was done, and what that guarantees.
 ///
-/// Printed, it is the statement in words and numbers. It says "NOT PRIVATE" whenever that is the case:
-/// without clipping and noise, or with a seed that others may know. It can be serialised, and is text in JSON
-/// with the feature `json`.
+/// `Display` prints the statement in words and numbers. It says "NOT PRIVATE" whenever there is no guarantee: for a fit
+/// without clipping and noise, or with a seed that others may know. The report can be serialised; with the feature
+/// `json`, `to_json` writes it as JSON.
 ///
 /// ```
 /// # use dp_accountant::{Budget, Relation};
@@ -40,61 +40,64 @@ use serde::Serialize;
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct PrivacyReport {
-    /// The requested budget, with the relation of neighbours; `None` for a fit without privacy.
+    /// The requested budget, with the neighbouring relation; `None` for a fit without privacy.
     pub budget: Option<Budget>,
-    /// The ε of all planned releases together at the budget's δ, as an interval that holds the true value.
+    /// The ε of all planned releases together at the budget's δ, as an interval that contains the true value.
     pub epsilon: Option<Certified>,
-    /// The part of the budget's δ that covers batches, noise and choices which are not drawn exactly as they
-    /// are accounted for: ε is that of the events at what is left. `None` where all is exact, or treated as
-    /// real numbers.
+    /// The part of the budget's δ that is set aside because batches, noise or choices are not drawn exactly from the
+    /// distributions that are accounted for. [`epsilon`](Self::epsilon) is that of the events at the rest of δ. `None`
+    /// where everything is drawn exactly, or where floating-point noise is treated as real numbers.
     pub delta_of_deviations: Option<f64>,
-    /// By how much true and false positive rate of any test for a record differ at most.
+    /// The largest difference between the true and the false positive rate of any test for the presence (under
+    /// replace-one, the values) of a record.
     pub advantage: Option<Certified>,
-    /// What the ledger that the fit was paid from has spent in all, if others may pay from it.
+    /// The ε that has been spent in all from the ledger that the fit was paid from; `None` if the ledger was the fit's
+    /// own.
     pub ledger_spent: Option<Certified>,
-    /// What counts as a record.
+    /// What counts as one record, in words.
     pub record: &'static str,
     /// Whether the number of records is treated as public.
     pub public_number_of_records: bool,
-    /// How many records there are, where that may be known: their stated number, or the true one where it is public.
-    /// With it the statement warns of a δ for which the guarantee means little. A number that the run itself releases
-    /// with noise is not in it: the report is the same whatever the number of records is.
+    /// The number of records, where it is public: the stated number, or the true one if the relation makes it public.
+    /// The statement uses it to warn of a δ that is too large for the guarantee to mean much. A number that the run
+    /// releases with noise is not given here, so that under add/remove the report does not depend on the true number of
+    /// records.
     pub known_records: Option<f64>,
-    /// Whether there were records at all; a fit of public constants alone has none, and guarantees nothing.
+    /// Whether there were records at all. A fit of public constants has none, and guarantees nothing.
     pub has_records: bool,
     /// How batches were drawn; `None` without records.
     pub scheme: Option<Scheme>,
-    /// Noise standard deviation over [`noise_norm`](Self::noise_norm), σ.
+    /// The noise multiplier σ: the standard deviation of the noise divided by [`noise_norm`](Self::noise_norm).
     pub noise_multiplier: Option<f64>,
-    /// Largest norm of one record's gradient, C; the first one, where it follows a quantile.
+    /// The clip norm `C`, the largest norm of one record's gradient; where it follows a quantile, its first value.
     pub clip_norm: Option<f64>,
-    /// C after the last release, where it follows a quantile and with that what was released. The second moments of
-    /// scores have its square as their bound.
+    /// Where the clip norm follows a quantile, its value after the last release. Its square bounds a record's
+    /// contribution to the scores' second moments, where these are released.
     pub last_clip_norm: Option<f64>,
-    /// What the noise's standard deviation is σ times of: C, or, where a record is replaced and two records'
-    /// contributions are known to differ by less than 2C, half of that difference.
+    /// The norm of which the noise's standard deviation is σ times: the clip norm, or, under replace-one where the
+    /// contributions of two records are known to differ by less than `2C`, half of that difference.
     pub noise_norm: Option<f64>,
-    /// How gradients are clipped to it.
+    /// How gradients are clipped.
     pub clipping: Option<Clipping>,
-    /// What kind of numbers the noise was added to.
+    /// How the noise was added: exactly, or in floating point.
     pub noise: Option<PrivacyNoise>,
-    /// Number of noisy sums that were planned, which is what ε is of.
+    /// The number of noisy sums that were planned; [`epsilon`](Self::epsilon) covers all of them, made or not.
     pub steps: u64,
-    /// Number of noisy sums that were released.
+    /// The number of noisy sums that were released.
     pub steps_done: u64,
-    /// Everything that was planned to be released: events and how often.
+    /// All planned releases: their events, and how often each occurs.
     pub releases: Vec<Release>,
-    /// Whether the seed came from the operating system and is known to no one.
+    /// Whether the seed is secret: it came from the operating system, and is known to no one.
     pub secret_seed: bool,
-    /// What the guide is.
+    /// The guide, in words.
     pub guide: &'static str,
-    /// What intervals of the posterior hold of the privacy noise, in words; `None` without privacy.
+    /// Whether the intervals of the posterior include the privacy noise, in words; `None` without privacy.
     pub intervals: Option<&'static str>,
-    /// What the guarantee rests on.
+    /// The assumptions of the guarantee.
     pub assumes: &'static [&'static str],
-    /// What it is not about.
+    /// What the guarantee does not cover.
     pub not_covered: &'static [&'static str],
-    /// What was read from the records and is treated as public, as the caller stated it: see
+    /// What was read from the records but is treated as public, as the caller stated it with
     /// [`DpVi::treat_as_public`](crate::DpVi::treat_as_public). The guarantee does not cover it.
     pub treated_as_public: Vec<String>,
 }
@@ -174,24 +177,24 @@ pub(crate) const NOT_COVERED: &[&str] = &[
 ];
 
 impl PrivacyReport {
-    /// Whether the guarantee holds: noise was added, and from a secret seed. It is false without records, where
-    /// there is nothing to guarantee.
+    /// Whether there is a guarantee: noise was added, and the seed is secret. For a fit without records this is false,
+    /// because there is nothing to protect.
     #[must_use]
     pub fn is_private(&self) -> bool {
         self.budget.is_some() && self.epsilon.is_some() && self.secret_seed
     }
 
-    /// The δ of the budget times the number of records, where that is known and the product is at least 1. A mechanism
-    /// that publishes each record whole with probability δ is (ε, δ)-differentially private for every ε, and publishes
-    /// this many records on average.
+    /// The budget's δ times the number of records, if that number is [known](Self::known_records) and the product is at
+    /// least 1. A mechanism that publishes each record in full with probability δ is (ε, δ)-differentially private for
+    /// every ε, and publishes this many records on average.
     #[must_use]
     pub fn published_by_delta(&self) -> Option<f64> {
         let product = self.budget.as_ref()?.delta * self.known_records?;
         (product >= 1.0).then_some(product)
     }
 
-    /// The largest probability with which anyone guesses right which of two neighbouring data sets it was,
-    /// both being equally likely before: `(1 + advantage)/2`. For other priors see
+    /// The largest probability with which an attacker can guess correctly which of two neighbouring data sets was used,
+    /// if both were equally likely before: `(1 + advantage)/2`. For other prior probabilities see
     /// [`dp_accountant::Accountant::success`].
     #[must_use]
     pub fn attack_success(&self) -> Option<f64> {
@@ -199,10 +202,10 @@ impl PrivacyReport {
         self.advantage.as_ref().map(|advantage| (0.5 * (1.0 + advantage.upper)).next_up().min(1.0))
     }
 
-    /// The report as JSON; needs the feature `json`.
+    /// Writes the report as JSON; needs the feature `json`.
     ///
     /// # Errors
-    /// If memory for the text cannot be had.
+    /// If there is not enough memory for the text.
     #[cfg(feature = "json")]
     pub fn to_json(&self) -> crate::Result<String> {
         serde_json::to_string_pretty(self).map_err(|error| crate::Error::Json(error.to_string()))
