@@ -40,6 +40,9 @@ def designs(rng):
     yield "3,000 x 4, one of nine records", lambda: np.c_[columns(rng, 3000, 3, 0.2), rare()], 0.1, normal
     yield "3,000 x 4, residuals of t(3)", lambda: columns(rng, 3000, 4, 0.2), 0.1, "heavy"
     yield "3,000 x 4, spread grows with a column", lambda: columns(rng, 3000, 4, 0.2), 0.1, "uneven"
+    yield "3,000 x 4, residuals exponential", lambda: columns(rng, 3000, 4, 0.2), 0.1, "exponential"
+    yield "5,000 x 4, residuals log-normal", lambda: columns(rng, 5000, 4, 0.2), 0.05, "log-normal"
+    yield "20,000 x 4, residuals log-normal", lambda: columns(rng, 20000, 4, 0.2), 0.05, "log-normal"
 
 
 def student_designs(rng):
@@ -116,6 +119,10 @@ def residuals(rng, x, scale, kind):
         return scale * rng.standard_t(kind, records), kind
     if kind == "heavy":
         return scale * rng.standard_t(3, records) / np.sqrt(3), scale
+    if kind == "exponential":
+        return scale * (rng.exponential(size=records) - 1), scale
+    if kind == "log-normal":
+        return scale * (rng.lognormal(size=records) - np.exp(0.5)) / np.sqrt((np.e - 1) * np.e), scale
     spread = scale * np.sqrt(0.2 + 8 * x[:, 0] ** 2) if kind == "uneven" else np.full(records, scale)
     return spread * rng.standard_normal(records), np.sqrt(np.mean(spread**2))
 
