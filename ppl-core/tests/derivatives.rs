@@ -399,6 +399,18 @@ fn zero_to_a_power_has_a_slope_by_the_exponent() {
 }
 
 #[test]
+fn the_product_of_two_matrices_is_not_left_to_dot() {
+    for shape in [Shape::from([3, 3]), Shape::from([2, 2, 2])] {
+        let graph = Graph::new();
+        let (a, b) = (graph.input("a", shape.clone()).unwrap(), graph.input("b", shape).unwrap());
+        let _ = a.dot(b);
+        let told = graph.check().unwrap_err().to_string();
+        assert!(told.starts_with("dot: expected a vector on one side at least"), "{told}");
+        assert!(told.contains("matmul") && told.contains("inner"), "{told}");
+    }
+}
+
+#[test]
 fn a_gradient_does_not_depend_on_what_else_is_asked_for() {
     let graph = Graph::new();
     let x = graph.input("x", ()).unwrap();
