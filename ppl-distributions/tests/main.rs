@@ -4,6 +4,7 @@
 
 mod arrays;
 mod conjugate;
+mod copies;
 mod discrete;
 mod families;
 mod far_draws;
