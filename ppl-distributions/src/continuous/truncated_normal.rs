@@ -3,6 +3,7 @@
 use crate::shared::bounds::Bounds;
 use crate::shared::helpers::{LN_SQRT_TAU, at_batch_shape, uniform_noise};
 use crate::shared::log_space::by_smaller;
+use crate::shared::quantiles::of_probability;
 use crate::{Normal, Truncated};
 use ppl_core::{Constraint, Distribution, Graph, Noise, Parameter, Result, Shape, Value, Var};
 
@@ -305,7 +306,7 @@ impl<'g> Distribution<'g> for TruncatedNormal<'g> {
 
     #[track_caller]
     fn quantile(&self, probability: Var<'g>) -> Option<Var<'g>> {
-        Some(self.inverse(probability))
+        Some(of_probability(probability, self.inverse(probability)))
     }
 
     #[track_caller]
