@@ -18,5 +18,6 @@ mod polya_gamma;
 mod right_everywhere;
 mod scalar;
 mod sequences;
+mod single_numbers;
 mod tails;
 mod univariate;
