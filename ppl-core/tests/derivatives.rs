@@ -379,6 +379,37 @@ fn known_exponents_have_derivatives_at_zero() {
     assert_eq!([0, 1, 2, 3].map(|k| plan.output(k)[0]), [0.0, 1.0, 0.0, 0.0]);
 }
 
+/// `0^n` is 0 for any positive exponent, so its slope by the exponent is 0: the limit of `xⁿ ln x`.
+#[test]
+fn zero_to_a_power_has_a_slope_by_the_exponent() {
+    let graph = Graph::new();
+    let (x, n) = (graph.input("x", 4).unwrap(), graph.input("n", 4).unwrap());
+    let first = gradient(x.pow(n).sum(), &[x, n]).unwrap();
+    let second = gradient(first[1].sum(), &[n]).unwrap()[0];
+    let mut plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &[first[0], first[1], second]).unwrap());
+    plan.set("x", &[0.0, 0.0, 2.0, 0.0]).unwrap();
+    plan.set("n", &[0.5, 3.0, 3.0, 1.0]).unwrap();
+    plan.run();
+    assert_eq!(plan.output(0), [f64::INFINITY, 0.0, 12.0, 1.0]);
+    let log = 2.0_f64.ln();
+    assert_eq!(plan.output(1)[..2], [0.0; 2]);
+    assert!((plan.output(1)[2] - 8.0 * log).abs() < 1e-14 && plan.output(1)[3] == 0.0);
+    assert_eq!(plan.output(2)[..2], [0.0; 2]);
+    assert!((plan.output(2)[2] - 8.0 * log * log).abs() < 1e-14 && plan.output(2)[3] == 0.0);
+}
+
+#[test]
+fn the_product_of_two_matrices_is_not_left_to_dot() {
+    for shape in [Shape::from([3, 3]), Shape::from([2, 2, 2])] {
+        let graph = Graph::new();
+        let (a, b) = (graph.input("a", shape.clone()).unwrap(), graph.input("b", shape).unwrap());
+        let _ = a.dot(b);
+        let told = graph.check().unwrap_err().to_string();
+        assert!(told.starts_with("dot: expected a vector on one side at least"), "{told}");
+        assert!(told.contains("matmul") && told.contains("inner"), "{told}");
+    }
+}
+
 #[test]
 fn a_gradient_does_not_depend_on_what_else_is_asked_for() {
     let graph = Graph::new();

@@ -1,5 +1,6 @@
 //! Priors that are several statements of a model together.
 
+use crate::shared::arrays::column;
 use crate::{HalfCauchy, Normal};
 use ppl_core::{Ctx, Distribution, Error, Result, Value, Var};
 
@@ -54,7 +55,7 @@ impl<'g> Horseshoe<'g> {
     }
 
     /// Declares the latent values `name/global`, `name/local` and `name/z` and the deterministic `name`, the vector
-    /// of `count` coefficients.
+    /// of `count` coefficients; in plates one such vector for each element.
     ///
     /// # Errors
     /// As [`Ctx::sample`]; if there are no coefficients, or the slab's width is a number that is not positive.
@@ -72,6 +73,11 @@ impl<'g> Horseshoe<'g> {
             let global = ctx.sample("global", HalfCauchy::new(self.scale))?;
             let local = ctx.sample("local", HalfCauchy::new(1.0).iid(count))?;
             let z = ctx.sample("z", Normal::new(0.0, 1.0).iid(count))?;
+            // In plates each element has a width of its own, for all its coefficients.
+            let global = match global.shape().rank() {
+                rank if rank > 0 && rank + 1 == local.shape().rank() => column(global),
+                _ => global,
+            };
             let width = global * local;
             Ok(match self.slab {
                 // τ λ c/√(c² + τ² λ²), by the ratio, for squares may overflow.

@@ -255,6 +255,11 @@ fn parameters_that_are_out_of_bounds_are_told_of() {
     assert!(ends.contains("high"), "{ends}");
     let quantile = told(&AsymmetricLaplace::from_quantile(0.0, 1.0, 1.0));
     assert!(quantile.contains("quantile"), "{quantile}");
+    let width = told(&Uniform::new(-1e308, 1e308));
+    assert!(width.contains("Uniform: high must be") && width.contains("got 1000000"), "{width}");
+    assert!(
+        Uniform::new(-8e307, 9e307).validate().is_ok() && Uniform::new(-1.0, f64::MAX).validate().is_ok()
+    );
     let centre = told(&DiscreteLaplace::new(0.5, 1.0));
     assert!(centre.contains("loc") && centre.contains("0.5"), "{centre}");
 }

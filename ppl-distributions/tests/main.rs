@@ -4,6 +4,7 @@
 
 mod arrays;
 mod conjugate;
+mod copies;
 mod discrete;
 mod families;
 mod far_draws;
@@ -17,5 +18,6 @@ mod polya_gamma;
 mod right_everywhere;
 mod scalar;
 mod sequences;
+mod single_numbers;
 mod tails;
 mod univariate;

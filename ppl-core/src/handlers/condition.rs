@@ -1,7 +1,7 @@
 //! Observing latent sites.
 
 use super::{Handled, Handler, named};
-use crate::base::{Result, plain};
+use crate::base::{Error, Result, plain};
 use crate::model::context::{Initial, Model};
 use crate::model::message::Message;
 use crate::model::trace::SiteKind;
@@ -31,10 +31,15 @@ impl Condition {
 impl<'g> Handler<'g> for Condition {
     fn process(&self, message: &mut Message<'g>) -> Result<()> {
         let Some(values) = self.values.get(&message.name) else { return Ok(()) };
-        if matches!(message.kind, SiteKind::Latent | SiteKind::Observed) {
-            message.give_numbers(values)?;
-            message.kind = SiteKind::Observed;
+        if !matches!(message.kind, SiteKind::Latent | SiteKind::Observed) {
+            let instead = if message.kind == SiteKind::Param { "; use substitute to fix it" } else { "" };
+            return Err(Error::Values(format!(
+                "condition observes latent values and observations, and this site is {}{instead}",
+                message.kind
+            )));
         }
+        message.give_numbers(values)?;
+        message.kind = SiteKind::Observed;
         Ok(())
     }
 
@@ -46,8 +51,8 @@ impl<'g> Handler<'g> for Condition {
 /// The model with latent sites observed at given values: their priors stay in the log density, and there is
 /// nothing to infer of them. A site that was observed already is observed at the new value.
 ///
-/// NumPyro's `condition`. Here the values must lie in the support, and a name that the model does not have is
-/// an error. Values are public constants of the program; a site inside `each_record` takes one for all
+/// NumPyro's `condition`. Here the values must lie in the support, and a name that the model does not have, or that
+/// is one of a parameter, a deterministic value or a factor, is an error. Values are public constants of the program; a site inside `each_record` takes one for all
 /// records, or an array with an axis more, the first, of one for each record, which the runner of the program
 /// fills in ([`simulate`](crate::simulate) does).
 ///

@@ -1,7 +1,7 @@
 //! Fixing latent sites and parameters.
 
 use super::{Handled, Handler, named};
-use crate::base::{Result, plain};
+use crate::base::{Error, Result, plain};
 use crate::model::context::{Initial, Model};
 use crate::model::message::Message;
 use crate::model::trace::SiteKind;
@@ -30,12 +30,19 @@ impl Substitute {
 
 impl<'g> Handler<'g> for Substitute {
     fn process(&self, message: &mut Message<'g>) -> Result<()> {
-        match self.values.get(&message.name) {
-            Some(values) if matches!(message.kind, SiteKind::Latent | SiteKind::Param) => {
-                message.give_numbers(values)
-            }
-            _ => Ok(()),
+        let Some(values) = self.values.get(&message.name) else { return Ok(()) };
+        if !matches!(message.kind, SiteKind::Latent | SiteKind::Param) {
+            let instead = if message.kind == SiteKind::Observed {
+                "; use condition to observe another value"
+            } else {
+                ""
+            };
+            return Err(Error::Values(format!(
+                "substitute fixes latent values and parameters, and this site is {}{instead}",
+                message.kind
+            )));
         }
+        message.give_numbers(values)
     }
 
     fn expects(&self) -> Vec<String> {
@@ -46,8 +53,8 @@ impl<'g> Handler<'g> for Substitute {
 /// The model with latent sites and parameters at given values, which lie in the sites' supports. The sites
 /// stay what they are: a latent one is latent in the trace, with a known value.
 ///
-/// NumPyro's `substitute(data=…)`; here observed sites keep their values, and a name that the model does not
-/// have is an error. Values of sites inside `each_record` are as [`condition`](super::condition) takes them.
+/// NumPyro's `substitute(data=…)`; here a name that the model does not have, or that is one of an observation, a
+/// deterministic value or a factor, is an error. Values of sites inside `each_record` are as [`condition`](super::condition) takes them.
 ///
 /// ```
 /// # use ppl_core::{Constraint, Ctx, Graph, Schema, trace};

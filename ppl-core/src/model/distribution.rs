@@ -156,7 +156,7 @@ pub trait Distribution<'g> {
     }
 
     /// The smallest outcome whose [`cdf`](Self::cdf) is at least `probability`, for distributions of single
-    /// numbers; `None` where no formula is known.
+    /// numbers; NaN where that is not from 0 to 1, and `None` where no formula is known.
     #[track_caller]
     fn quantile(&self, _probability: Var<'g>) -> Option<Var<'g>> {
         None
@@ -298,8 +298,20 @@ impl<'g, D: Distribution<'g>> Distribution<'g> for Iid<D> {
         self.base.support()
     }
 
+    /// One term for each element of the axes in front of one outcome: sums over all copies, and over nothing else.
+    #[track_caller]
     fn log_prob(&self, value: Var<'g>) -> Var<'g> {
-        self.base.log_prob(value).sum()
+        let each = self.base.log_prob(value);
+        let copies = self.shape.concat(&self.base.batch_shape().unwrap_or_default());
+        // A value that has an axis too few, or one of length 1, stands for all copies. One that does not go with them
+        // fails here.
+        let together = each.shape().broadcast(&copies);
+        let whole = together.filter(|shape| shape.dims().ends_with(copies.dims())).unwrap_or(copies.clone());
+        let each = each.broadcast_to(whole.clone());
+        let Some(in_front @ 1..) = whole.rank().checked_sub(copies.rank()) else { return each.sum() };
+        let mut kept = whole.dims().to_vec();
+        kept[in_front..].fill(1);
+        each.sum_to(kept).reshape(&whole.dims()[..in_front])
     }
 
     fn draw(&self, prefix: &Shape, noise: &mut Noise<'g>) -> Result<Var<'g>> {

@@ -30,7 +30,9 @@ impl<'g> Ctx<'g> {
     /// If a handler gives the site a value (`seed` draws it, `condition` observes it), `each` is run once
     /// with that value, and nothing is summed. Otherwise the site is [`SiteKind::Marginalised`] in the trace,
     /// and its value there is the distribution of `z` given everything else, an array of `[values, …batch]`.
-    /// Sites inside then have no term of their own.
+    /// Sites inside then have no term of their own. A deterministic value inside that depends on `z` has one
+    /// value for each `k`, so it is not in the trace, and not among the draws of a sampler; it is where `z` has a
+    /// value, as in predictions ([`Predictive`](crate::Predictive)), for which `z` is drawn.
     ///
     /// NumPyro's `infer={"enumerate": "parallel"}`, with the scope of the sum written out.
     ///
@@ -112,11 +114,11 @@ impl<'g> Ctx<'g> {
             false => graph.array(&ArrayD::from_elem(batch.dims(), value)),
         };
         let prior = |at: Var<'g>| distribution.log_prob(at).broadcast_to(batch.clone());
-        let (terms, mut inside) = self.given_each(&message, values, &at, prior, each)?;
+        let (terms, inside) = self.given_each(&message, values, &at, prior, each)?;
         let _site = graph.enter_site(&name, line);
         let terms = graph.stack(&terms, 0);
         let elements = Self::weighed(&message, terms.log_sum_exp_axis(0)).map_err(told)?;
-        self.summed_out(&message, (distribution.name(), elements), || Ok(terms.softmax(0)), &mut inside)
+        self.summed_out(&message, (distribution.name(), elements), || Ok(terms.softmax(0)), inside)
     }
 
     /// Writes down a site that was summed out, with the terms of each element of its batch and the probabilities of
@@ -127,7 +129,7 @@ impl<'g> Ctx<'g> {
         message: &Message<'g>,
         (law, elements): (&'static str, Var<'g>),
         posterior: impl FnOnce() -> Result<Var<'g>>,
-        inside: &mut Vec<Site<'g>>,
+        inside: Vec<Inside<'g>>,
     ) -> Result<()> {
         let line = message.source_line;
         let told = |error: Error| error.at_line(line).at_site(&message.name);
@@ -135,8 +137,11 @@ impl<'g> Ctx<'g> {
         if elements.kind() == Kind::PerRecord && !message.per_record {
             return Err(told(mixes("the prior of a shared latent value", line)));
         }
-        if !message.stop {
-            let posterior = posterior().map_err(told)?;
+        let posterior = match message.stop && !inside.iter().any(Inside::is_averaged) {
+            true => None,
+            false => Some(posterior().map_err(told)?),
+        };
+        if let (Some(posterior), false) = (posterior, message.stop) {
             self.sites.push(Site {
                 name: message.name.clone(),
                 kind: SiteKind::Marginalised,
@@ -154,8 +159,8 @@ impl<'g> Ctx<'g> {
                 elements: Some(elements),
             });
         }
-        self.sites.append(inside);
-        Ok(())
+        self.sites.extend(inside.into_iter().filter_map(|inside| inside.given_all(posterior)));
+        self.graph.check().map_err(told)
     }
 
     /// Runs the statements inside for each value of a discrete site. For each the sum of their terms, one for
@@ -168,14 +173,14 @@ impl<'g> Ctx<'g> {
         at: &dyn Fn(f64) -> Var<'g>,
         prior: impl Fn(Var<'g>) -> Var<'g>,
         each: &mut dyn FnMut(&mut Ctx<'g>, Var<'g>) -> Result<()>,
-    ) -> Result<(Vec<Var<'g>>, Vec<Site<'g>>)> {
+    ) -> Result<(Vec<Var<'g>>, Vec<Inside<'g>>)> {
         let (line, graph, name) = (message.source_line, self.graph, &message.name);
         let told = |error: Error| error.at_line(line).at_site(name);
         self.names.insert(name.clone());
         let (kept, names) = (self.sites.len(), self.names.clone());
         let outer = self.summing.replace(self.frames.len());
         let mut terms = Vec::with_capacity(values.len());
-        let mut inside: Vec<Site<'g>> = Vec::new();
+        let mut inside: Vec<Inside<'g>> = Vec::new();
         let mut result = Ok(());
         for &value in values {
             let at = at(value);
@@ -197,14 +202,47 @@ impl<'g> Ctx<'g> {
                     term = term + to_batch(elements, &batch, &site.name).map_err(told)?;
                 }
                 (site.log_prob, site.elements) = (None, None);
-                if !inside.iter().any(|known| known.name == site.name) {
-                    inside.push(site);
+                match inside.iter_mut().find(|known| known.site.name == site.name) {
+                    Some(known) => known.values.push(site.value),
+                    None => inside.push(Inside { values: vec![site.value], site }),
                 }
             }
             terms.push(term);
         }
         self.summing = outer;
         result.map(|()| (terms, inside))
+    }
+}
+
+/// A site inside a sum, with the value that it has for each value that is summed over.
+pub(crate) struct Inside<'g> {
+    site: Site<'g>,
+    values: Vec<Var<'g>>,
+}
+
+impl<'g> Inside<'g> {
+    /// Whether its value depends on the value that is summed over. (What is computed alike is one node of the graph.)
+    fn depends(&self) -> bool {
+        self.values.iter().any(|value| value.id() != self.site.value.id())
+    }
+
+    /// Whether it is summed out itself, with probabilities that depend on the value that is summed over.
+    fn is_averaged(&self) -> bool {
+        self.site.kind == SiteKind::Marginalised && self.depends()
+    }
+
+    /// The site given everything: `p(inner | all) = Σ_k p(outer = k | all) p(inner | outer = k, all)` for one that is
+    /// summed out itself; `None` for a deterministic value that there is no single one of.
+    #[track_caller]
+    fn given_all(mut self, posterior: Option<Var<'g>>) -> Option<Site<'g>> {
+        if let (true, Some(posterior)) = (self.is_averaged(), posterior) {
+            let shape = posterior.shape();
+            let weight = |k: usize| posterior.slice(0, k..k + 1).reshape(&shape.dims()[1..]);
+            let parts = self.values.iter().enumerate().map(|(k, &value)| weight(k) * value);
+            self.site.value = parts.reduce(|sum, part| sum + part)?;
+        }
+        let of_no_value = self.site.kind == SiteKind::Deterministic && self.depends();
+        (!of_no_value).then_some(self.site)
     }
 }
 

@@ -37,7 +37,8 @@ impl<'g> Ctx<'g> {
     /// If a handler gives the chain values (`seed` draws them, `condition` observes them: a supervised
     /// model), `each` is run once with them, and nothing is summed. Otherwise the site is
     /// [`SiteKind::Marginalised`], and its value is the law of each state given everything else (the
-    /// smoothed marginals), an array of `[values, T]`. Sites inside then have no term of their own.
+    /// smoothed marginals), an array of `[values, T]`. Sites inside then have no term of their own, and
+    /// deterministic values inside that depend on the state are not in the trace.
     ///
     /// Inside [`each_record`](Self::each_record) every record has a chain of its own. Masks and scales around
     /// the statement act on the sum, those inside on the statements of the steps; a mask inside that is 0 at
@@ -146,7 +147,7 @@ impl<'g> Ctx<'g> {
         let batch = Shape::from(chain.steps);
         let constant = |value: f64| graph.constant(value).broadcast_to(batch.clone());
         let values = chain.values();
-        let (terms, mut inside) = self.given_each(&message, &values, &constant, |_| constant(0.0), each)?;
+        let (terms, inside) = self.given_each(&message, &values, &constant, |_| constant(0.0), each)?;
         let _site = graph.enter_site(&name, line);
         let terms = terms.into_iter().map(|term| term.broadcast_to(batch.clone())).collect::<Vec<_>>();
         let statements = graph.stack(&terms, 1);
@@ -154,7 +155,7 @@ impl<'g> Ctx<'g> {
         let elements = Self::weighed(&message, sum).map_err(told)?;
         // p(z_t = k | everything) is the derivative of ln p(everything) by the term of step t and value k.
         let posterior = || Ok(gradient(sum, &[statements])?[0].permute([1, 0]));
-        self.summed_out(&message, (chain.name(), elements), posterior, &mut inside)
+        self.summed_out(&message, (chain.name(), elements), posterior, inside)
     }
 }
 

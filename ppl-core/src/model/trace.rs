@@ -35,6 +35,19 @@ pub enum SiteKind {
     Marginalised,
 }
 
+impl fmt::Display for SiteKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            SiteKind::Latent => "a latent value",
+            SiteKind::Param => "a parameter",
+            SiteKind::Observed => "an observation",
+            SiteKind::Deterministic => "a deterministic value",
+            SiteKind::Factor => "a factor",
+            SiteKind::Marginalised => "a discrete latent value that is summed out",
+        })
+    }
+}
+
 /// One statement of a model.
 #[derive(Clone)]
 #[non_exhaustive]

@@ -211,10 +211,10 @@ rows! { ($) binary
         value: a / b,
         pullback(g): [g / b, -(g * (y / b))],
     },
-    /// `aᵇ`, for `a > 0` where the derivative is taken.
+    /// `aᵇ`, for `a > 0` where the derivative is taken, or `a = 0` and `b > 0`.
     Pow as pow(a, b) -> y {
         value: a.power(b),
-        pullback(g): [g * (b * a.zip(b - 1.0, Binary::Pow)), g * (y * a.log())],
+        pullback(g): [g * (b * a.zip(b - 1.0, Binary::Pow)), g * elementary::slope_by_exponent(a, b, y)],
     },
     /// The number `x`, with derivatives as if it were `slopes`.
     WithSlopesOf as with_slopes_of(x, slopes) -> y {
@@ -301,6 +301,12 @@ pub(super) fn factor<'g>(
 ) -> Var<'g> {
     let by_deviance = super::counting::factor_of_expectation(cotangent, product_of_both, other, target);
     by_deviance.unwrap_or_else(|| product(cotangent, other, target))
+}
+
+/// `∂aᵇ/∂b = aᵇ ln a`; 0 at `a = 0` for `b > 0`, where the power is 0 whatever the exponent.
+pub(super) fn slope_by_exponent<'g>(a: Var<'g>, b: Var<'g>, power: Var<'g>) -> Var<'g> {
+    let nothing = a.equal(0.0) * b.greater(0.0);
+    nothing.select(0.0, power * nothing.select(1.0, a).log())
 }
 
 impl<'g> Var<'g> {

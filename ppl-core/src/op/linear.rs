@@ -1,7 +1,7 @@
 //! Products of arrays: where shared values meet the values of a record.
 
 use super::{Cotangent, Misfit, Op, Primitive, Row, Var, Work};
-use crate::base::Shape;
+use crate::base::{Error, Shape, Source};
 use crate::machine::Scalar;
 
 /// A product of two arrays.
@@ -322,6 +322,9 @@ impl<'g> Var<'g> {
 
     /// The product of mathematics: vector · vector, matrix · vector, or vector · matrix, by the ranks.
     ///
+    /// Two matrices are refused: their product is [`matmul`](Var::matmul), and the sum of the products of their
+    /// elements [`inner`](Var::inner).
+    ///
     /// ```
     /// # use ppl_core::{Graph, Shape};
     /// let graph = Graph::new();
@@ -340,6 +343,17 @@ impl<'g> Var<'g> {
             (0, 0) => return self * other,
             (2, 1) => Linear::MatVec,
             (1, 2) => Linear::VecMat,
+            (2.., 2..) => {
+                return self.graph().fail(Error::UnexpectedShape {
+                    operation: "dot",
+                    expected:
+                        "a vector on one side at least (matmul multiplies matrices, and inner sums the \
+                               products of their elements)"
+                            .to_owned(),
+                    got: self.shape(),
+                    source_line: Source::caller(),
+                });
+            }
             _ => Linear::Inner,
         };
         self.graph().apply_as("dot", Op::Linear(op), &[self, other])

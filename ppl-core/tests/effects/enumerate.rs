@@ -212,3 +212,69 @@ fn what_cannot_be_summed_over_is_refused() {
     let told = failure(|ctx| ctx.sample("z", Coin(0.0.into())).map(|_| ()));
     assert!(told.contains("site 'z'") && told.contains("ctx.enumerate"), "{told}");
 }
+
+/// A deterministic value that depends on what is summed over has no value of its own: it is not in the trace. It has
+/// one where the discrete value is drawn or given.
+#[test]
+fn computed_values_that_depend_on_what_is_summed_over_are_left_out() {
+    let model = |ctx: &mut Ctx<'_>| {
+        let a = ctx.sample("a", Normal::new(0.0, 1.0))?;
+        ctx.enumerate("z", Coin(0.4.into()), |ctx, z| {
+            ctx.deterministic("same", 2.0 * a)?;
+            ctx.deterministic("shifted", a + z)?;
+            ctx.factor("pull", z * a)
+        })?;
+        ctx.markov(
+            "chain",
+            3,
+            Coin(0.0.into()),
+            |_| Coin(0.0.into()),
+            |ctx, z| {
+                ctx.deterministic("double", 2.0 * z)?;
+                ctx.factor("step", z * a)
+            },
+        )
+    };
+    let (graph, data) = (Graph::new(), records(1));
+    let summed = trace(&model, &graph, data.schema(), Unconstrained).unwrap();
+    let names: Vec<&str> = summed.sites().iter().map(|site| site.name.as_str()).collect();
+    assert_eq!(names, ["a", "z", "same", "pull", "chain", "step"]);
+    let drawn = simulate(&ppl_core::handlers::seed(model, 4), &data).unwrap();
+    assert_eq!(drawn["shifted"][[]], drawn["a"][[]] + drawn["z"][[]]);
+    assert!((0..3).all(|t| drawn["double"][t] == 2.0 * drawn["chain"][t]));
+    // The name is taken all the same.
+    let told = failure(|ctx| {
+        ctx.enumerate("z", Coin(0.0.into()), |ctx, z| ctx.deterministic("d", z).map(|_| ()))?;
+        ctx.deterministic("d", 1.0).map(|_| ())
+    });
+    assert!(told.contains("'d' is used by two sites"), "{told}");
+}
+
+/// The distribution of a sum's value inside another sum is given everything, not given one value of the outer.
+#[test]
+fn the_distribution_of_an_inner_value_is_that_of_all_values_of_the_outer() {
+    let model = |ctx: &mut Ctx<'_>| {
+        ctx.enumerate("all", Coin(0.4.into()), |ctx, all| {
+            ctx.plate("two", 2, |ctx| {
+                ctx.enumerate("each", Coin((3.0 * all - 1.0).into()), |ctx, each| {
+                    ctx.factor("pull", 0.7 * each - 0.3 * all)
+                })
+            })
+        })
+    };
+    let coin = |x: f64, logit: f64| 1.0 / (1.0 + ((1.0 - 2.0 * x) * logit).exp());
+    let weight = |all: f64, each: f64| coin(each, 3.0 * all - 1.0) * (0.7 * each - 0.3 * all).exp();
+    let outer = |all: f64| coin(all, 0.4) * (weight(all, 0.0) + weight(all, 1.0)).powi(2);
+    let total = outer(0.0) + outer(1.0);
+    let (graph, data) = (Graph::new(), records(1));
+    let trace = trace(&model, &graph, data.schema(), Unconstrained).unwrap();
+    let run = trace.simulate(&data).unwrap();
+    for each in [0.0, 1.0] {
+        let of = |all: f64| outer(all) / total * weight(all, each) / (weight(all, 0.0) + weight(all, 1.0));
+        let expected = of(0.0) + of(1.0);
+        for place in 0..2 {
+            let got = run["each"][[each as usize, place]];
+            assert!((got - expected).abs() < 1e-14, "{got} and {expected}");
+        }
+    }
+}

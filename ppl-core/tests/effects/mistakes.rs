@@ -2,7 +2,7 @@
 
 use super::common::{Normal, failure, number};
 use ndarray::{ArrayD, array};
-use ppl_core::handlers::{block, condition, replay, substitute};
+use ppl_core::handlers::{block, condition, replay, seed, substitute};
 use ppl_core::strategies::laws::records;
 use ppl_core::{Constraint, Ctx, Distribution, Predictive, Result, Values, simulate};
 
@@ -260,4 +260,33 @@ fn a_bad_index_column_is_told_with_site_column_and_record() {
     let density = trace.record_log_likelihood().unwrap();
     let program = Program::new(&graph, &[density]).unwrap();
     assert_eq!(program.check_indices(&records).unwrap_err().to_string(), told);
+}
+
+/// Values for sites of a kind that takes none are refused, not forgotten.
+#[test]
+fn values_for_sites_of_another_kind() {
+    let model = |ctx: &mut Ctx<'_>| {
+        let spread = ctx.param("spread", 1.0, Constraint::Positive)?;
+        let w = ctx.sample("w", Normal::new(0.0, 1.0))?;
+        ctx.deterministic("sum", spread + w)?;
+        ctx.factor("pull", -w)?;
+        ctx.observe("y", Normal::new(w, 1.0), 0.5)
+    };
+    let data = records(1);
+    let (conditioned, substituted) = (
+        |name: &str| told(simulate(&seed(condition(model, [(name, 0.5)]), 1), &data)),
+        |name: &str| told(simulate(&seed(substitute(model, [(name, 0.5)]), 1), &data)),
+    );
+    for (message, site, kind) in [
+        (conditioned("spread"), "spread", "a parameter; use substitute"),
+        (conditioned("sum"), "sum", "a deterministic value"),
+        (conditioned("pull"), "pull", "a factor"),
+        (substituted("y"), "y", "an observation; use condition"),
+        (substituted("sum"), "sum", "a deterministic value"),
+        (substituted("pull"), "pull", "a factor"),
+    ] {
+        assert!(message.starts_with(&format!("site '{site}':")) && message.contains(kind), "{message}");
+    }
+    assert!(simulate(&seed(condition(model, [("y", 0.7)]), 1), &data).is_ok());
+    assert!(simulate(&seed(substitute(model, [("spread", 0.7)]), 1), &data).is_ok());
 }

@@ -1,12 +1,12 @@
 //! Plates: shapes, copies, terms, and mistakes.
 
-use super::common::{Normal, failure, normal_log_density, schema};
+use super::common::{Coin, Normal, failure, normal_log_density, schema};
 use ndarray::{ArrayD, Axis, array};
-use ppl_core::handlers::{Unconstrained, seed};
+use ppl_core::handlers::{self, Unconstrained, seed};
 use ppl_core::strategies::laws::records;
 use ppl_core::{
-    Ctx, Distribution, ExecutionPlan, Graph, Noise, Predictive, Program, Result, Shape, Values, log_density,
-    simulate, trace,
+    Ctx, Distribution, ExecutionPlan, Graph, Noise, Predictive, Program, Result, Shape, Values, gradient,
+    log_density, simulate, trace,
 };
 
 #[test]
@@ -141,4 +141,110 @@ fn predictions_have_axes_of_draws_records_and_plates() {
     let drawn = Predictive::prior(&model, 6).run(&records(5)).unwrap();
     assert_eq!(drawn["effect"].shape(), [6, 3, 2]);
     assert_eq!(drawn["own"].shape(), [6, 5, 4]);
+}
+
+/// Every way to stretch copies over a batch adds up the terms of the elements, each once.
+#[test]
+fn copies_in_a_batch_count_once_each() {
+    type Declared = fn(&mut Ctx<'_>) -> Result<()>;
+    let x = array![[0.3, -1.2], [0.0, 2.0], [1.5, 0.25]].into_dyn();
+    let models: [(&str, Declared); 5] = [
+        ("in a plate", |ctx| {
+            let loc = ctx.sample("loc", Normal::new(0.0, 1.0))?;
+            ctx.plate("g", 3, |ctx| ctx.sample("b", Normal::new(loc, 2.0).iid(2))).map(|_| ())
+        }),
+        ("by expand", |ctx| {
+            let loc = ctx.sample("loc", Normal::new(0.0, 1.0))?;
+            ctx.sample("b", Normal::new(loc, 2.0).iid(2).expand([3])?).map(|_| ())
+        }),
+        ("a base of a batch", |ctx| {
+            let loc = ctx.sample("loc", Normal::new(0.0, 1.0))?;
+            let both = Normal::new(loc.broadcast_to([2]), 2.0);
+            ctx.plate("g", 3, |ctx| ctx.sample("b", both.iid(Shape::scalar()))).map(|_| ())
+        }),
+        ("of a plate's own", |ctx| {
+            let loc = ctx.sample("loc", Normal::new(0.0, 1.0))?;
+            ctx.sample("b", Normal::new(loc, 2.0).iid([3, 2])).map(|_| ())
+        }),
+        ("sampled by the standard form", |ctx| {
+            let loc = ctx.sample("loc", Normal::new(0.0, 1.0))?;
+            let part = handlers::Reparam::default().site("b", handlers::LocScale::partly(1.0)?);
+            let b =
+                ctx.with(part, |ctx| ctx.plate("g", 3, |ctx| ctx.sample("b", Normal::new(loc, 2.0).iid(2))))?;
+            assert_eq!(b.shape(), Shape::from([3, 2]));
+            Ok(())
+        }),
+    ];
+    let terms = |loc: f64| x.iter().map(|&x| normal_log_density(x, loc, 2.0)).sum::<f64>();
+    for (told, model) in models {
+        let (graph, schema) = (Graph::new(), schema());
+        let trace = trace(&model, &graph, &schema, Unconstrained).unwrap();
+        let site = ["b", "b_decentered"]
+            .into_iter()
+            .find_map(|name| trace.site(name).filter(|site| site.unconstrained.is_some()));
+        let (site, loc) = (site.unwrap(), trace.site("loc").unwrap().unconstrained.unwrap());
+        assert_eq!(site.shape, Shape::from([3, 2]), "{told}");
+        let density = trace.log_prior();
+        let slopes = gradient(density, &[loc, site.unconstrained.unwrap()]).unwrap();
+        let program = Program::new(&graph, &[density, slopes[0], slopes[1]]).unwrap();
+        let mut plan = ExecutionPlan::<f64>::new(&program);
+        let numbers: Vec<f64> = x.iter().copied().collect();
+        plan.set(&Unconstrained::input_name(&site.name), &numbers).unwrap();
+        plan.set(&Unconstrained::input_name("loc"), &[0.5]).unwrap();
+        plan.run();
+        let expected = normal_log_density(0.5, 0.0, 1.0) + terms(0.5);
+        assert!((plan.output(0)[0] - expected).abs() < 1e-13, "{told}: {} and {expected}", plan.output(0)[0]);
+        let by_loc = -0.5 + x.iter().map(|x| (x - 0.5) / 4.0).sum::<f64>();
+        assert!((plan.output(1)[0] - by_loc).abs() < 1e-13, "{told}");
+        for (slope, x) in plan.output(2).iter().zip(&x) {
+            assert!((slope + (x - 0.5) / 4.0).abs() < 1e-15, "{told}");
+        }
+        let drawn = simulate(&seed(model, 1), &records(1)).unwrap();
+        assert_eq!(drawn["b"].shape(), [3, 2], "{told}");
+    }
+    // A public table of observations, of which each row is an outcome.
+    let observed = |ctx: &mut Ctx<'_>| {
+        let x = ctx.constant(array![[0.3, -1.2], [0.0, 2.0], [1.5, 0.25]]);
+        ctx.observe("x", Normal::new(0.5, 2.0).iid(2), x)
+    };
+    let density = log_density(&observed, &records(1), &Values::new()).unwrap();
+    assert!((density.prior - terms(0.5)).abs() < 1e-13, "{}", density.prior);
+    let drawn = simulate(&seed(handlers::uncondition(observed), 1), &records(1)).unwrap();
+    assert_eq!(drawn["x"].shape(), [3, 2]);
+}
+
+/// Outcomes of several numbers inside a sum in a plate, with the sum written out.
+#[test]
+fn copies_inside_a_sum_in_a_plate() {
+    let x = [[0.3, -1.2], [0.0, 2.0], [1.5, 0.25]];
+    let model = |ctx: &mut Ctx<'_>| {
+        let table = ctx.constant(ndarray::arr2(&x));
+        ctx.plate("g", 3, |ctx| {
+            ctx.enumerate("z", Coin(0.0.into()), |ctx, z| {
+                // The outcome of a row has one centre.
+                ctx.observe("x", Normal::new(0.5, 2.0).iid(2), table)?;
+                ctx.factor("pull", -z)
+            })
+        })
+    };
+    let of_sum = (0.5 * (1.0 + (-1.0_f64).exp())).ln();
+    let expected: f64 =
+        x.iter().flatten().map(|&x| normal_log_density(x, 0.5, 2.0)).sum::<f64>() + 3.0 * of_sum;
+    let density = log_density(&model, &records(1), &Values::new()).unwrap();
+    assert!((density.prior - expected).abs() < 1e-13, "{} and {expected}", density.prior);
+}
+
+/// A value of another length is no outcome, and one number stands for all copies.
+#[test]
+fn copies_take_outcomes_of_their_shape() {
+    let graph = Graph::new();
+    let copies = Normal::new(0.0, 1.0).iid(2);
+    let same = copies.log_prob(graph.constant(1.0));
+    let mut plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &[same]).unwrap());
+    plan.run();
+    assert!((plan.output(0)[0] - 2.0 * normal_log_density(1.0, 0.0, 1.0)).abs() < 1e-15);
+    assert_eq!(copies.log_prob(graph.input("many", [5, 3, 2]).unwrap()).shape(), Shape::from([5, 3]));
+    graph.check().unwrap();
+    let _ = copies.log_prob(graph.input("three", 3).unwrap());
+    assert!(graph.check().is_err());
 }

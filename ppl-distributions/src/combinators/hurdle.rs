@@ -4,6 +4,8 @@ use crate::shared::arrays::together;
 use crate::shared::helpers::uniform_noise;
 use crate::shared::log_space::by_smaller;
 use crate::shared::odds::Odds;
+use crate::shared::quantiles::{of_probability, settled};
+use crate::shared::support::ends_of;
 use ppl_core::op::Kind;
 use ppl_core::{Constraint, Distribution, Error, Graph, Noise, Parameter, Result, Shape, Source, Value, Var};
 use std::f64::consts::LN_2;
@@ -225,8 +227,11 @@ impl<'g, D: Distribution<'g>> Distribution<'g> for Hurdle<'g, D> {
 
     #[track_caller]
     fn quantile(&self, probability: Var<'g>) -> Option<Var<'g>> {
-        let sound = probability.greater_equal(0.0) * probability.less_equal(1.0);
-        Some(sound.select(self.inverse(probability)?, f64::NAN))
+        let (support, found) = (self.base.support(), self.inverse(probability)?);
+        match support.is_discrete() {
+            true => settled(probability, found, ends_of(support).0, |k| self.cdf(k)),
+            false => Some(of_probability(probability, found)),
+        }
     }
 
     #[track_caller]

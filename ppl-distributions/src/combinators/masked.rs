@@ -53,7 +53,10 @@ impl<'g, D: Distribution<'g>> Masked<'g, D> {
         let support = self.base.support();
         let point = match support {
             Constraint::Dependent => return None,
-            Constraint::IntegerInterval(low, _) => return Some(graph.constant(low)),
+            Constraint::IntegerInterval(low, high) => {
+                let finite = [low, high].into_iter().find(|end| end.is_finite());
+                return Some(graph.constant(finite.unwrap_or(0.0)));
+            }
             set if set.is_discrete() => return Some(graph.constant(0.0)),
             set if set.event_rank() == 0 => return Some(graph.constant(set.constrain_number(0.0))),
             set => {

@@ -19,7 +19,8 @@ use std::rc::Rc;
 ///
 /// Where `f` acts on vectors or matrices, the last axes of the base's batch that it takes together become
 /// axes of the outcome. There is a distribution function, and a quantile function, where the base has one and
-/// `f` is monotone; mean, variance and entropy where `f` moves and stretches. The reparameterisation
+/// `f` is monotone; mean, variance and entropy where `f` moves and stretches. The base's outcomes must lie in the
+/// domain of `f`, as far as both are known: [`Power`](crate::Power) takes positive numbers. The reparameterisation
 /// [`handlers::Transformed`](ppl_core::handlers::Transformed) samples `x` in place of `y`. Made by
 /// [`Combine::transformed`](crate::Combine::transformed).
 ///
@@ -296,6 +297,15 @@ impl<'g, D: Distribution<'g> + 'g, B: Bijection<'g> + 'g> Distribution<'g> for T
             let told =
                 "a transformed discrete distribution: its log-probability would be taken for a density";
             return Err(Error::Unsupported(format!("{told} ({})", Source::caller())));
+        }
+        let support = self.base.support();
+        if !self.bijection.accepts(support) {
+            return Err(Error::Unsupported(format!(
+                "the bijection {} of outcomes of {}, which are {support}: it does not take all of them ({})",
+                self.bijection.name(),
+                self.base.name(),
+                Source::caller()
+            )));
         }
         self.shapes().map(|_| ())
     }

@@ -4,6 +4,7 @@ use crate::shared::arrays::together;
 use crate::shared::bounds::Bounds;
 use crate::shared::helpers::{log_of_rest, uniform_noise};
 use crate::shared::log_space::{by_smaller, log_sum};
+use crate::shared::quantiles::of_probability;
 use crate::shared::support::ends_of;
 use ppl_core::op::Kind;
 use ppl_core::{Constraint, Distribution, Error, Graph, Noise, Parameter, Result, Shape, Source, Value, Var};
@@ -328,7 +329,7 @@ impl<'g, D: Distribution<'g>> Distribution<'g> for Truncated<'g, D> {
 
     #[track_caller]
     fn quantile(&self, probability: Var<'g>) -> Option<Var<'g>> {
-        self.inverse(probability)
+        Some(of_probability(probability, self.inverse(probability)?))
     }
 
     #[track_caller]

@@ -2,6 +2,8 @@
 
 use crate::shared::arrays::together;
 use crate::shared::log_space::{by_smaller, log_sum};
+use crate::shared::quantiles::{of_probability, settled};
+use crate::shared::support::ends_of;
 use ppl_core::op::Kind;
 use ppl_core::{
     Constraint, Distribution, Error, Expanded, Graph, Noise, NoiseKind, Parameter, Result, Shape, Source,
@@ -197,8 +199,10 @@ impl<'g, D: Distribution<'g>> Distribution<'g> for ZeroInflated<'g, D> {
             let part = before.select(probability / open, 0.5);
             outcome = before.select(self.base.quantile(part)?, outcome);
         }
-        let sound = probability.greater_equal(0.0) * probability.less_equal(1.0);
-        Some(sound.select(outcome, f64::NAN))
+        match self.base.support().is_discrete() {
+            true => settled(probability, outcome, ends_of(self.base.support()).0, |k| self.cdf(k)),
+            false => Some(of_probability(probability, outcome)),
+        }
     }
 
     /// Above 0 that of the base at what the zeros leave.

@@ -1,6 +1,7 @@
 //! The Cauchy distribution.
 
 use crate::shared::helpers::{at_batch_shape, uniform_noise};
+use crate::shared::quantiles::of_probability;
 use ppl_core::{Constraint, Distribution, Graph, Noise, Parameter, Result, Shape, Value, Var};
 use std::f64::consts::{LN_2, PI};
 
@@ -119,7 +120,7 @@ impl<'g> Distribution<'g> for Cauchy<'g> {
 
     #[track_caller]
     fn quantile(&self, probability: Var<'g>) -> Option<Var<'g>> {
-        Some(self.inverse(probability))
+        Some(of_probability(probability, self.inverse(probability)))
     }
 
     #[track_caller]

@@ -1,6 +1,7 @@
 //! The exponential distribution.
 
 use crate::shared::helpers::{at_batch_shape, uniform_noise};
+use crate::shared::quantiles::of_probability;
 use crate::shared::support::only_within;
 use ppl_core::{Constraint, Distribution, Graph, Noise, Parameter, Result, Shape, Value, Var};
 
@@ -101,7 +102,7 @@ impl<'g> Distribution<'g> for Exponential<'g> {
     fn quantile(&self, probability: Var<'g>) -> Option<Var<'g>> {
         let graph = probability.graph();
         let rate = self.rate.on(graph);
-        Some(-(-probability).log1p() / rate)
+        Some(of_probability(probability, -(-probability).log1p() / rate))
     }
 
     #[track_caller]

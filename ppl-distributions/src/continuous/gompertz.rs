@@ -2,6 +2,7 @@
 
 use crate::shared::helpers::{at_batch_shape, uniform_noise};
 use crate::shared::log_space::only_where;
+use crate::shared::quantiles::of_probability;
 use ppl_core::{Constraint, Distribution, Graph, Noise, Parameter, Result, Shape, Value, Var};
 
 /// The Gompertz distribution, of lifetimes whose hazard `concentration · rate · e^(rate · x)` grows exponentially.
@@ -109,7 +110,7 @@ impl<'g> Distribution<'g> for Gompertz<'g> {
     #[track_caller]
     fn quantile(&self, probability: Var<'g>) -> Option<Var<'g>> {
         let [concentration, rate] = self.on(probability.graph());
-        Some((-(-probability).log1p() / concentration).log1p() / rate)
+        Some(of_probability(probability, (-(-probability).log1p() / concentration).log1p() / rate))
     }
     #[track_caller]
     fn quantile_of_log_sf(&self, log_probability: Var<'g>) -> Option<Var<'g>> {

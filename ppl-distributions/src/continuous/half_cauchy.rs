@@ -1,6 +1,7 @@
 //! The half-Cauchy distribution.
 
 use crate::shared::helpers::{at_batch_shape, uniform_noise};
+use crate::shared::quantiles::of_probability;
 use crate::shared::support::only_within;
 use ppl_core::{Constraint, Distribution, Graph, Noise, Parameter, Result, Shape, Value, Var};
 use std::f64::consts::{FRAC_2_PI, FRAC_PI_2};
@@ -115,7 +116,7 @@ impl<'g> Distribution<'g> for HalfCauchy<'g> {
 
     #[track_caller]
     fn quantile(&self, probability: Var<'g>) -> Option<Var<'g>> {
-        Some(self.inverse(probability, 1.0 - probability))
+        Some(of_probability(probability, self.inverse(probability, 1.0 - probability)))
     }
 
     #[track_caller]

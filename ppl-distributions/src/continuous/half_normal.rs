@@ -2,6 +2,7 @@
 
 use crate::shared::helpers::{at_batch_shape, normal_noise};
 use crate::shared::log_space::by_smaller;
+use crate::shared::quantiles::of_probability;
 use crate::shared::support::only_within;
 use ppl_core::model::Map;
 use ppl_core::{Constraint, Distribution, Graph, Noise, Parameter, Result, Shape, Transport, Value, Var};
@@ -111,7 +112,7 @@ impl<'g> Distribution<'g> for HalfNormal<'g> {
     fn quantile(&self, probability: Var<'g>) -> Option<Var<'g>> {
         let graph = probability.graph();
         let scale = self.scale.on(graph);
-        Some(scale * SQRT_2 * probability.erfinv())
+        Some(of_probability(probability, scale * SQRT_2 * probability.erfinv()))
     }
 
     #[track_caller]

@@ -56,8 +56,8 @@ impl<'g> HalfStudentT<'g> {
     fn tails(&self, value: Var<'g>, df: Var<'g>, scale: Var<'g>) -> (Var<'g>, Var<'g>, Var<'g>) {
         let graph = value.graph();
         // I(t²/(1 + t²); ½, ν/2) with t = z/√ν, or the other tail where that is the smaller one: neither
-        // argument is near 1, and no square overflows.
-        let (t, half) = (value.max(0.0) / (scale * df.sqrt()), 0.5 * df);
+        // argument is near 1, and no square overflows. At 0 there is no slope by ν.
+        let (t, half) = (value.less_equal(0.0).select(scale, value) / (scale * df.sqrt()), 0.5 * df);
         let far = t.greater(1.0);
         let (small, large) = (far.select(1.0, t).square(), far.select(t, 1.0).reciprocal().square());
         let near = graph.constant(0.5).beta_i(half, small / (1.0 + small));
@@ -148,7 +148,8 @@ impl<'g> Distribution<'g> for HalfStudentT<'g> {
         let graph = value.graph();
         let (df, scale) = (self.df.on(graph), self.scale.on(graph));
         let (far, near, beyond) = self.tails(value, df, scale);
-        Some(far.select(1.0 - beyond, near))
+        let inside = far.select(1.0 - beyond, near);
+        Some(value.less_equal(0.0).select(0.0, inside))
     }
 
     #[track_caller]
@@ -182,12 +183,12 @@ impl<'g> Distribution<'g> for HalfStudentT<'g> {
         let graph = value.graph();
         let (df, scale) = (self.df.on(graph), self.scale.on(graph));
         let t = value / (scale * df.sqrt());
-        // Near 0 by the other tail, which has a derivative there.
-        let far = t.greater(0.1);
+        // Near 0 by the other tail, which has a derivative there. What is not taken is looked at where it has one, too.
+        let (far, outside) = (t.greater(0.1), value.less_equal(0.0));
         let beyond = (0.5 * df).log_beta_i(0.5, -2.0 * far.select(t, 1.0).log());
-        let small = far.select(0.0, t.max(0.0)).square();
+        let small = (far + outside).select(0.1, t).square();
         let near = graph.constant(0.5).beta_i(0.5 * df, small / (1.0 + small));
-        Some(far.select(beyond, (-near).log1p()))
+        Some(outside.select(0.0, far.select(beyond, (-near).log1p())))
     }
 
     #[track_caller]

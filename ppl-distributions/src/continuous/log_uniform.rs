@@ -3,6 +3,7 @@
 use crate::shared::bounds::Bounds;
 use crate::shared::helpers::{at_batch_shape, uniform_noise};
 use crate::shared::log_space::only_where;
+use crate::shared::quantiles::of_probability;
 use ppl_core::{Constraint, Distribution, Graph, Noise, Parameter, Result, Shape, Value, Var};
 
 /// `ln(high/low)`, also where the quotient is too large for a number.
@@ -193,6 +194,6 @@ impl<'g> Distribution<'g> for LogUniform<'g> {
     #[track_caller]
     fn quantile(&self, probability: Var<'g>) -> Option<Var<'g>> {
         let [low, high] = self.on(probability.graph());
-        Some(self.inverse(probability).max(low).min(high))
+        Some(of_probability(probability, self.inverse(probability).max(low).min(high)))
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::shared::bounds::Bounds;
 use crate::shared::helpers::{at_batch_shape, uniform_noise};
+use crate::shared::quantiles::of_probability;
 use crate::shared::support::unless;
 use ppl_core::{Constraint, Distribution, Graph, Noise, Parameter, Result, Shape, Value, Var};
 
@@ -131,7 +132,7 @@ impl<'g> Distribution<'g> for Pareto<'g> {
 
     #[track_caller]
     fn quantile(&self, probability: Var<'g>) -> Option<Var<'g>> {
-        Some(self.inverse(probability))
+        Some(of_probability(probability, self.inverse(probability)))
     }
 
     #[track_caller]

@@ -46,6 +46,21 @@ impl<'g> RelaxedBernoulli<'g> {
         self.temperature.on(graph) * value.logit() - self.odds.logits(graph)
     }
 
+    /// A tail of the logistic variable of a value between 0 and 1, and what it is below and above, whatever the
+    /// parameters.
+    #[track_caller]
+    fn tail(
+        &self,
+        value: Var<'g>,
+        [at_low, at_high]: [f64; 2],
+        of_logistic: impl FnOnce(Var<'g>) -> Var<'g>,
+    ) -> Var<'g> {
+        let (below, above) = (value.less_equal(0.0), value.greater_equal(1.0));
+        let outside = below + above;
+        let inside = of_logistic(self.logistic(outside.select(0.5, value)));
+        outside.select(below.select(at_low, at_high), inside)
+    }
+
     #[track_caller]
     fn inverse(&self, probability: Var<'g>) -> Var<'g> {
         self.of_logit(probability.logit())
@@ -96,22 +111,22 @@ impl<'g> Distribution<'g> for RelaxedBernoulli<'g> {
 
     #[track_caller]
     fn cdf(&self, value: Var<'g>) -> Option<Var<'g>> {
-        Some(self.logistic(value.max(0.0).min(1.0)).sigmoid())
+        Some(self.tail(value, [0.0, 1.0], Var::sigmoid))
     }
 
     #[track_caller]
     fn sf(&self, value: Var<'g>) -> Option<Var<'g>> {
-        Some((-self.logistic(value.max(0.0).min(1.0))).sigmoid())
+        Some(self.tail(value, [1.0, 0.0], |s| (-s).sigmoid()))
     }
 
     #[track_caller]
     fn log_cdf(&self, value: Var<'g>) -> Option<Var<'g>> {
-        Some(self.logistic(value.max(0.0).min(1.0)).log_sigmoid())
+        Some(self.tail(value, [f64::NEG_INFINITY, 0.0], Var::log_sigmoid))
     }
 
     #[track_caller]
     fn log_sf(&self, value: Var<'g>) -> Option<Var<'g>> {
-        Some((-self.logistic(value.max(0.0).min(1.0))).log_sigmoid())
+        Some(self.tail(value, [0.0, f64::NEG_INFINITY], |s| (-s).log_sigmoid()))
     }
 
     #[track_caller]

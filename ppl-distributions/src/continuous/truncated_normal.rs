@@ -3,6 +3,7 @@
 use crate::shared::bounds::Bounds;
 use crate::shared::helpers::{LN_SQRT_TAU, at_batch_shape, uniform_noise};
 use crate::shared::log_space::by_smaller;
+use crate::shared::quantiles::of_probability;
 use crate::{Normal, Truncated};
 use ppl_core::{Constraint, Distribution, Graph, Noise, Parameter, Result, Shape, Value, Var};
 
@@ -145,11 +146,32 @@ impl<'g> TruncatedNormal<'g> {
         Self { loc: minus(self.loc), scale: self.scale, bounds }
     }
 
-    /// The logarithm of the distribution function.
+    /// The logarithm of the distribution function: nothing at the lower end and before, and all at the upper one and
+    /// behind, whatever the parameters.
     #[track_caller]
     fn log_below(&self, value: Var<'g>) -> Var<'g> {
+        let graph = value.graph();
+        let [low, high, scale] = [self.bounds.low, self.bounds.high, self.scale].map(|value| value.on(graph));
+        let below = (!self.bounds.open_below()).then(|| value.less_equal(low));
+        let above = (!self.bounds.open_above()).then(|| value.greater_equal(high));
+        let inner = match (below, above) {
+            (None, None) => return self.log_below_inside(value),
+            (Some(_), None) => low + scale,
+            (None, Some(_)) => high - scale,
+            (Some(_), Some(_)) => 0.5 * low + 0.5 * high,
+        };
+        let keep = |outside: Option<Var<'g>>, value: Var<'g>, other: Var<'g>| match outside {
+            Some(outside) => outside.select(other, value),
+            None => value,
+        };
+        let log = self.log_below_inside(keep(above, keep(below, value, inner), inner));
+        keep(above, keep(below, log, graph.constant(f64::NEG_INFINITY)), graph.constant(0.0))
+    }
+
+    /// The same of a value between the ends.
+    #[track_caller]
+    fn log_below_inside(&self, value: Var<'g>) -> Var<'g> {
         let (seen, (a, _)) = (self.seen(value.graph()), self.ends(value.graph()));
-        let value = self.bounds.clamp(value);
         let z = self.standardised(value);
         let below = match self.bounds.open_below() {
             true => z.log_ndtr(),
@@ -305,7 +327,7 @@ impl<'g> Distribution<'g> for TruncatedNormal<'g> {
 
     #[track_caller]
     fn quantile(&self, probability: Var<'g>) -> Option<Var<'g>> {
-        Some(self.inverse(probability))
+        Some(of_probability(probability, self.inverse(probability)))
     }
 
     #[track_caller]

@@ -58,6 +58,11 @@ impl<'g> Distribution<'g> for Uniform<'g> {
                 parameters.push(Parameter { name, value, domain: Constraint::Real });
             }
         }
+        // The width must be a number. (Where the lower end is so small that it is lost in the sum, it is.)
+        if let Some(low) = self.bounds.low.known().filter(|low| low + f64::MAX < f64::MAX) {
+            let domain = Constraint::AtMost(low + f64::MAX);
+            parameters.push(Parameter { name: "high", value: self.bounds.high, domain });
+        }
         parameters
     }
 

@@ -2,6 +2,7 @@
 
 use crate::shared::bisect::quantile_of_log_between;
 use crate::shared::helpers::{at_batch_shape, uniform_noise};
+use crate::shared::quantiles::of_probability;
 use crate::shared::support::only_within;
 use ppl_core::{Constraint, Distribution, Graph, Noise, Parameter, Result, Shape, Value, Var};
 use std::f64::consts::{PI, TAU};
@@ -134,7 +135,7 @@ impl<'g> Distribution<'g> for VonMises<'g> {
         let place = concentration.von_mises_cdf(in_one_turn(-(PI + centre))) + probability;
         let angle = concentration.von_mises_cdf_inverse(place - place.greater(1.0));
         let ends = probability.equal(1.0) - probability.equal(0.0);
-        Some(ends.equal(0.0).select(in_one_turn(centre + angle), PI * ends))
+        Some(of_probability(probability, ends.equal(0.0).select(in_one_turn(centre + angle), PI * ends)))
     }
 
     #[track_caller]

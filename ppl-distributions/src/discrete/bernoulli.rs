@@ -3,6 +3,7 @@
 use crate::KullbackLeibler;
 use crate::family::BernoulliFamily;
 use crate::shared::odds::Odds;
+use crate::shared::quantiles::of_probability;
 use crate::shared::support::only_within;
 use ppl_core::model::ExponentialFamily;
 use ppl_core::op::Kind;
@@ -156,7 +157,7 @@ impl<'g> Distribution<'g> for Bernoulli<'g> {
     }
 
     fn quantile(&self, probability: Var<'g>) -> Option<Var<'g>> {
-        Some(probability.greater(self.odds.failure(probability.graph())))
+        Some(of_probability(probability, probability.greater(self.odds.failure(probability.graph()))))
     }
 }
 

@@ -7,6 +7,7 @@ use crate::shared::counts::{
 use crate::shared::gamma_noise::log_standard_gamma;
 use crate::shared::log_space::by_smaller;
 use crate::shared::polya::log_prob_of_categories;
+use crate::shared::quantiles::of_probability;
 use ppl_core::{Constraint, Distribution, Graph, Noise, NoiseKind, Parameter, Result, Shape, Value, Var};
 
 /// Successes among `total_count` trials that all succeed with the same probability, drawn from a beta
@@ -160,7 +161,10 @@ impl<'g> Distribution<'g> for BetaBinomial<'g> {
 
     fn quantile(&self, probability: Var<'g>) -> Option<Var<'g>> {
         let total = known_total(self.total_count)?;
-        Some(quantile_by_support(log_probs(self, total, probability.graph())?, probability))
+        Some(of_probability(
+            probability,
+            quantile_by_support(log_probs(self, total, probability.graph())?, probability),
+        ))
     }
 
     fn quantile_of_log_sf(&self, log_probability: Var<'g>) -> Option<Var<'g>> {

@@ -4,6 +4,7 @@ use crate::KullbackLeibler;
 use crate::shared::counts::{by_factorials, by_support, entropy_by_support, known_total, total_support};
 use crate::shared::helpers::at_batch_shape;
 use crate::shared::odds::Odds;
+use crate::shared::quantiles::settled;
 use ppl_core::{Constraint, Distribution, Graph, Noise, NoiseKind, Parameter, Result, Shape, Value, Var};
 
 /// Successes among `total_count` independent trials that succeed with probability `probs`, or log-odds
@@ -138,7 +139,7 @@ impl<'g> Distribution<'g> for Binomial<'g> {
     }
 
     fn quantile(&self, probability: Var<'g>) -> Option<Var<'g>> {
-        Some(self.smallest(probability))
+        settled(probability, self.smallest(probability), 0.0, |k| self.cdf(k))
     }
 
     fn quantile_of_log_cdf(&self, log_probability: Var<'g>) -> Option<Var<'g>> {

@@ -4,6 +4,7 @@ use crate::KullbackLeibler;
 use crate::family::CategoricalFamily;
 use crate::shared::arrays::{column, constants, counting, last, leading, sum_last};
 use crate::shared::categories::{likeliest, skewness_of};
+use crate::shared::quantiles::of_probability;
 use crate::shared::support::only_within;
 use ppl_core::model::ExponentialFamily;
 use ppl_core::{
@@ -221,7 +222,7 @@ impl<'g> Distribution<'g> for Categorical<'g> {
     fn quantile(&self, probability: Var<'g>) -> Option<Var<'g>> {
         let (axis, categories) = (self.axis(), self.categories());
         let before = self.probs(probability.graph()).cumsum(axis).slice(axis, ..categories.max(1) - 1);
-        Some(sum_last(before.less(column(probability)), 1))
+        Some(of_probability(probability, sum_last(before.less(column(probability)), 1)))
     }
 }
 

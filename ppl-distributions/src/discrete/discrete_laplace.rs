@@ -1,6 +1,7 @@
 //! The discrete Laplace distribution.
 
 use crate::shared::helpers::{at_batch_shape, log_of_rest, uniform_noise};
+use crate::shared::quantiles::settled;
 use ppl_core::{Constraint, Distribution, Graph, Noise, Parameter, Result, Shape, Value, Var};
 
 /// All integers.
@@ -156,7 +157,7 @@ impl<'g> Distribution<'g> for DiscreteLaplace<'g> {
 
     #[track_caller]
     fn quantile(&self, probability: Var<'g>) -> Option<Var<'g>> {
-        Some(self.smallest(probability))
+        settled(probability, self.smallest(probability), f64::NEG_INFINITY, |k| self.cdf(k))
     }
 
     #[track_caller]

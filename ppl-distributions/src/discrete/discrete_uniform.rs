@@ -1,6 +1,7 @@
 //! The uniform distribution on integers.
 
 use crate::shared::helpers::at_batch_shape;
+use crate::shared::quantiles::of_probability;
 use ppl_core::{Constraint, Distribution, Graph, Noise, NoiseKind, Parameter, Result, Shape, Value, Var};
 
 /// Up to 2⁵³ every integer is a number of `f64`.
@@ -120,8 +121,12 @@ impl<'g> Distribution<'g> for DiscreteUniform<'g> {
     }
 
     fn quantile(&self, probability: Var<'g>) -> Option<Var<'g>> {
-        let graph = probability.graph();
-        let place = (probability * self.count(graph)).ceil() - 1.0;
-        Some((self.low.on(graph) + place.max(0.0)).min(self.high))
+        let (graph, count) = (probability.graph(), self.count(probability.graph()));
+        // The product is rounded, so the outcome beside may be the one that the distribution function says.
+        let place = ((probability * count).ceil() - 1.0).max(0.0);
+        let (lower, higher) =
+            ((place / count).greater_equal(probability), ((place + 1.0) / count).less(probability));
+        let outcome = self.low.on(graph) + (place - lower + higher).max(0.0);
+        Some(of_probability(probability, outcome.min(self.high)))
     }
 }

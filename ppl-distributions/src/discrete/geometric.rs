@@ -3,6 +3,7 @@
 use crate::KullbackLeibler;
 use crate::shared::helpers::at_batch_shape;
 use crate::shared::odds::Odds;
+use crate::shared::quantiles::settled;
 use crate::shared::support::within;
 use ppl_core::{Constraint, Distribution, Graph, Noise, NoiseKind, Parameter, Result, Shape, Value, Var};
 
@@ -110,7 +111,7 @@ impl<'g> Distribution<'g> for Geometric<'g> {
     }
 
     fn quantile(&self, probability: Var<'g>) -> Option<Var<'g>> {
-        Some(self.smallest(probability))
+        settled(probability, self.smallest(probability), 0.0, |k| self.cdf(k))
     }
 
     fn sf(&self, value: Var<'g>) -> Option<Var<'g>> {

@@ -2,6 +2,7 @@
 
 use crate::shared::helpers::at_batch_shape;
 use crate::shared::odds::Odds;
+use crate::shared::quantiles::settled;
 use crate::shared::support::within;
 use ppl_core::{Constraint, Distribution, Graph, Noise, NoiseKind, Parameter, Result, Shape, Value, Var};
 
@@ -181,7 +182,7 @@ impl<'g> Distribution<'g> for NegativeBinomial<'g> {
     }
 
     fn quantile(&self, probability: Var<'g>) -> Option<Var<'g>> {
-        Some(self.smallest(probability))
+        settled(probability, self.smallest(probability), 0.0, |k| self.cdf(k))
     }
 
     fn quantile_of_log_cdf(&self, log_probability: Var<'g>) -> Option<Var<'g>> {

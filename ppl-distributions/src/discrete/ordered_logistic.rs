@@ -3,6 +3,7 @@
 use crate::shared::arrays::{column, sum_last};
 use crate::shared::categories::{likeliest, skewness_of};
 use crate::shared::cutpoints::{Cutpoints, exceeded};
+use crate::shared::quantiles::of_probability;
 use crate::shared::support::within;
 use ppl_core::{Constraint, Distribution, Graph, Noise, NoiseKind, Parameter, Result, Shape, Value, Var};
 
@@ -165,6 +166,6 @@ impl<'g> Distribution<'g> for OrderedLogistic<'g> {
     }
 
     fn quantile(&self, probability: Var<'g>) -> Option<Var<'g>> {
-        Some(self.exceeded(probability))
+        Some(of_probability(probability, self.exceeded(probability)))
     }
 }

@@ -4,6 +4,7 @@ use crate::shared::arrays::sum_last;
 use crate::shared::categories::{likeliest, skewness_of};
 use crate::shared::cutpoints::{Cutpoints, exceeded};
 use crate::shared::helpers::uniform_noise;
+use crate::shared::quantiles::of_probability;
 use crate::shared::support::within;
 use ppl_core::{Constraint, Distribution, Graph, Noise, Parameter, Result, Shape, Value, Var};
 
@@ -160,6 +161,6 @@ impl<'g> Distribution<'g> for OrderedProbit<'g> {
 
     #[track_caller]
     fn quantile(&self, probability: Var<'g>) -> Option<Var<'g>> {
-        Some(self.exceeded(probability))
+        Some(of_probability(probability, self.exceeded(probability)))
     }
 }

@@ -3,6 +3,7 @@
 use crate::KullbackLeibler;
 use crate::family::PoissonFamily;
 use crate::shared::helpers::at_batch_shape;
+use crate::shared::quantiles::settled;
 use crate::shared::support::within;
 use ppl_core::model::ExponentialFamily;
 use ppl_core::{Constraint, Distribution, Graph, Noise, NoiseKind, Parameter, Result, Shape, Value, Var};
@@ -151,7 +152,7 @@ impl<'g> Distribution<'g> for Poisson<'g> {
     }
 
     fn quantile(&self, probability: Var<'g>) -> Option<Var<'g>> {
-        Some(self.smallest(probability))
+        settled(probability, self.smallest(probability), 0.0, |k| self.cdf(k))
     }
 
     fn quantile_of_log_cdf(&self, log_probability: Var<'g>) -> Option<Var<'g>> {

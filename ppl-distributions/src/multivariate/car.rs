@@ -134,4 +134,33 @@ impl<'g> Distribution<'g> for Car<'g> {
     fn entropy(&self, graph: &'g Graph) -> Option<Var<'g>> {
         self.normal(graph).entropy(graph)
     }
+
+    #[track_caller]
+    fn validate(&self) -> Result<()> {
+        for parameter in self.parameters() {
+            parameter.check(self.name())?;
+        }
+        self.batch_shape()?;
+        let wrong = |requirement: &str, value: f64| Error::Parameter {
+            distribution: self.name(),
+            parameter: "neighbours",
+            requirement: requirement.to_owned(),
+            value,
+            source_line: Source::caller(),
+        };
+        let (Some(weights), n) = (self.neighbours.known_elements(), self.event_shape().elements()) else {
+            return Ok(());
+        };
+        let reversed = |place: usize| weights[place % n * n + place / n];
+        if let Some(place) = (0..weights.len()).find(|&place| weights[place] != reversed(place)) {
+            return Err(wrong(
+                &format!("symmetric (the weight beside it is {})", reversed(place)),
+                weights[place],
+            ));
+        }
+        match weights.chunks_exact(n).map(|row| row.iter().sum::<f64>()).find(|&sum| sum <= 0.0) {
+            Some(sum) => Err(wrong("of positive weight for one place at least in each row", sum)),
+            None => Ok(()),
+        }
+    }
 }

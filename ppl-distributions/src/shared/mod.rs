@@ -12,4 +12,5 @@ pub(crate) mod helpers;
 pub(crate) mod log_space;
 pub(crate) mod odds;
 pub(crate) mod polya;
+pub(crate) mod quantiles;
 pub(crate) mod support;

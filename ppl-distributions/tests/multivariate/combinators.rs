@@ -4,8 +4,8 @@ use super::{close, run};
 use ndarray::array;
 use ppl_core::{Constraint, Distribution, Graph, Noise, Result, Shape, Var, gradient};
 use ppl_distributions::{
-    Affine, Bernoulli, Bijection, Categorical, Combine, Delta, Direction, Exp, HalfNormal,
-    MultivariateNormal, Negation, Normal, Onto, Power, Sigmoid, Tanh, ZeroInflated,
+    Affine, Bernoulli, Bijection, Categorical, Combine, Delta, Direction, DiscreteLaplace, Exp, HalfNormal,
+    MultivariateNormal, Negation, Normal, Onto, Power, Sigmoid, Skellam, Tanh, Truncated, ZeroInflated,
 };
 use proptest::prelude::*;
 
@@ -491,5 +491,59 @@ fn copies_check_their_base() {
         ),
     ] {
         assert!(!start.is_empty() && copies.starts_with(start), "{copies:?}, not {start:?}");
+    }
+}
+
+/// A bijection of numbers that it is not defined for would have a law whose probabilities do not sum to 1.
+#[test]
+fn bijections_take_numbers_of_their_domain() {
+    let told = |law: &dyn Distribution<'_>| {
+        law.validate().map_or_else(|error| error.to_string(), |()| String::new())
+    };
+    for (told, name) in [
+        (told(&Normal::new(0.0, 1.0).transformed(Power::new(3.0))), "Power of outcomes of Normal"),
+        (told(&Normal::new(0.0, 1.0).transformed(Exp.inverted())), "Exp of outcomes of Normal"),
+        (told(&HalfNormal::new(1.0).transformed(Sigmoid.inverted())), "Sigmoid of outcomes of HalfNormal"),
+        (told(&Normal::new(0.0, 1.0).iid(2).transformed(Power::new(2.0))), "Power of outcomes of Normal"),
+        (
+            told(&HalfNormal::new(1.0).transformed(Negation.then(Power::new(2.0)))),
+            "Power of outcomes of HalfNormal",
+        ),
+    ] {
+        assert!(told.contains(name) && told.contains("does not take all of them"), "{told}");
+    }
+    let loc = Graph::new();
+    let loc = loc.input("loc", ()).unwrap();
+    for told in [
+        told(&HalfNormal::new(1.0).transformed(Power::new(3.0))),
+        told(&HalfNormal::new(1.0).transformed(Exp.inverted())),
+        told(&Normal::new(0.0, 1.0).transformed(Exp.then(Power::new(2.0)))),
+        told(
+            &Normal::new(0.0, 1.0)
+                .transformed(Sigmoid.then(Exp.inverted()).then(Negation).then(Power::new(0.5))),
+        ),
+        // Not known while tracing.
+        told(&HalfNormal::new(1.0).transformed(Affine::new(loc, 1.0)).transformed(Power::new(2.0))),
+    ] {
+        assert_eq!(told, "");
+    }
+}
+
+/// At integers without a least or a largest one, too, what is masked has no slopes.
+#[test]
+fn masked_integers_have_no_slopes() {
+    let graph = Graph::new();
+    let (rate, there, y) =
+        (graph.input("rate", ()).unwrap(), graph.input("there", 2).unwrap(), graph.input("y", 2).unwrap());
+    let laws: [Box<dyn Distribution<'_>>; 3] = [
+        Box::new(Skellam::new(rate, 1.0).masked(there)),
+        Box::new(DiscreteLaplace::new(0.0, rate).masked(there)),
+        Box::new(Truncated::new(Skellam::new(rate, 1.0), f64::NEG_INFINITY, 4.0).masked(there)),
+    ];
+    for law in laws {
+        let log_prob = law.log_prob(y);
+        let outputs = [log_prob, gradient(log_prob.sum(), &[rate]).unwrap()[0]];
+        let inputs: [(&str, &[f64]); 3] = [("rate", &[2.0]), ("there", &[0.0, 0.0]), ("y", &[f64::NAN, 3.0])];
+        assert_eq!(run(&graph, &outputs, &inputs), [vec![0.0, 0.0], vec![0.0]], "{}", law.name());
     }
 }

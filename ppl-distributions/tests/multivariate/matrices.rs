@@ -261,6 +261,11 @@ fn mistakes_are_told_of() {
     assert!(told(&InverseWishart::new(4.0, wide)).contains("InverseWishart"));
     assert!(told(&Car::new(0.0, 1.0, 1.0, eye)).contains("correlation"));
     assert!(told(&Car::new(0.0, 0.5, 1.0, wide)).contains("square"));
+    let one_way = told(&Car::new(0.0, 0.5, 1.0, &[[0.0, 1.0, 0.0], [1.0, 0.0, 2.0], [0.0, 1.0, 0.0]]));
+    let expected = "Car: neighbours must be symmetric (the weight beside it is 1), got 2";
+    assert!(one_way.contains(expected), "{one_way}");
+    let alone = told(&Car::new(0.0, 0.5, 1.0, &[[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 0.0]]));
+    assert!(alone.contains("neighbours must be of positive weight for one place"), "{alone}");
     assert!(told(&MatrixNormal::new(graph.input("loc", [3, 3]).unwrap(), eye, eye)).contains("[2, 2]"));
     let unsorted = array(&graph, &[2], &[1.0, 0.0]);
     assert!(told(&OrderedProbit::new(0.0, unsorted)).contains("cutpoints"));

@@ -94,6 +94,10 @@ impl<'g, A: Bijection<'g>, B: Bijection<'g>> Bijection<'g> for Then<A, B> {
         self.first.domain()
     }
 
+    fn accepts(&self, set: Constraint) -> bool {
+        self.first.accepts(set) && self.second.accepts(self.first.image(set))
+    }
+
     fn direction(&self) -> Option<Direction> {
         Some(self.first.direction()?.then(self.second.direction()?))
     }

@@ -10,6 +10,7 @@ pub use compose::{Inverse, Then};
 pub use elementwise::{Exp, Negation, Power, Sigmoid, Tanh};
 pub use onto::Onto;
 
+use crate::shared::support::ends_of;
 use ppl_core::op::Kind;
 use ppl_core::{Constraint, Graph, Parameter, Result, Shape, Var};
 
@@ -123,6 +124,11 @@ pub trait Bijection<'g> {
         Constraint::Real
     }
 
+    /// Whether arguments may come from a set, as far as it is known; ends that are single points do not count.
+    fn accepts(&self, set: Constraint) -> bool {
+        !is_beyond(set, self.domain())
+    }
+
     /// Whether order is kept or reversed, for a bijection of numbers that does one of both everywhere.
     fn direction(&self) -> Option<Direction> {
         None
@@ -167,6 +173,18 @@ pub trait Bijection<'g> {
     fn kind(&self) -> Kind {
         self.parameters().iter().map(|parameter| parameter.value.kind()).max().unwrap_or(Kind::Shared)
     }
+}
+
+/// Whether a set of numbers is known to reach beyond another.
+fn is_beyond(set: Constraint, domain: Constraint) -> bool {
+    let unknown = |set: Constraint| {
+        set.event_rank() > 0 || matches!(set, Constraint::Dependent | Constraint::DependentInteger)
+    };
+    if unknown(set) || unknown(domain) {
+        return false;
+    }
+    let ((low, high), (least, most)) = (ends_of(set), ends_of(domain));
+    low < least || high > most
 }
 
 /// The image of a set of numbers that is an interval, under a monotone function of its ends;
