@@ -129,8 +129,8 @@ mod tests {
     }
 
     /// Two hundred noisy tables of four topics over forty words, at each of several sizes of the noise: with a least
-    /// count that goes to 0 with the noise topics are nearer the true ones than with one that does not, and never
-    /// farther by more than a hundredth.
+    /// count that goes to 0 with the noise, errors of counts and divergences of topics are at most a hundredth larger
+    /// than with one that does not, and less than half where topics have no word in common and the noise is small.
     #[test]
     fn a_least_count_tied_to_the_noise_costs_nothing() {
         const ROWS: usize = 4;
