@@ -121,7 +121,7 @@ pub(super) fn release<T, F, L, K>(
     value: &Private<'_, T, F>,
     (mechanism, sets): (&K, &DataSets<T>),
     purse: &mut (impl Purse + ?Sized),
-    seed: &Seed,
+    seed: Seed,
 ) -> Result<NoisyCounts<T, L::Posterior>>
 where
     T: Ord + Clone,

@@ -11,8 +11,8 @@ fn a_release_and_what_follows_from_it() {
     let posterior = || Private::over(&data, learn_bias).bounded_by(bound()).unwrap();
     assert!((posterior().distance() - 0.46325).abs() < 1e-5);
     let mut account = ledger(1.0, Relation::ReplaceOne);
-    let seed = Seed::for_tests(3);
-    let released = posterior().release_seeded(Geometric::new(0.5).unwrap(), &mut account, &seed).unwrap();
+    let seed = || Seed::for_tests(3);
+    let released = posterior().release_seeded(Geometric::new(0.5).unwrap(), &mut account, seed()).unwrap();
     assert_eq!(account.debits().len(), 1);
     assert!((released.epsilon() - 0.5).abs() < 1e-11 && account.spent().unwrap().upper <= 0.5);
     // The mixture, by hand: uniform over k, for the prior is.
@@ -39,15 +39,15 @@ fn a_release_and_what_follows_from_it() {
     assert!((weights - 1.0).abs() < 1e-14);
 
     // The rest of the budget is for one more, and then there is none.
-    assert!(posterior().release_seeded(Exponential::calibrated(0.5).unwrap(), &mut account, &seed).is_ok());
+    assert!(posterior().release_seeded(Exponential::calibrated(0.5).unwrap(), &mut account, seed()).is_ok());
     let spent = account.spent().unwrap().upper;
-    assert!(posterior().release_seeded(Geometric::new(0.5).unwrap(), &mut account, &seed).is_err());
+    assert!(posterior().release_seeded(Geometric::new(0.5).unwrap(), &mut account, seed()).is_err());
     assert_eq!(account.spent().unwrap().upper, spent);
 
     // Randomised response debits its own event.
     let mut account = ledger(2.0, Relation::ReplaceOne);
     let truth = RandomisedResponse::for_epsilon(1.0, 2).unwrap();
-    let told = posterior().release_seeded(truth, &mut account, &seed).unwrap();
+    let told = posterior().release_seeded(truth, &mut account, seed()).unwrap();
     assert_eq!(told.iter().sum::<u64>(), 20);
     let spent = account.spent().unwrap();
     assert!(spent.upper <= 1.0 + 1e-6 && spent.upper > 0.9, "{spent}");
@@ -68,7 +68,7 @@ fn the_number_of_records_may_be_secret() {
     assert!(told.contains("at_most"), "{told}");
     assert!(account.debits().is_empty());
     let geometric = Geometric::new(1.0).unwrap();
-    let released = posterior().release_seeded(geometric, &mut account, &Seed::for_tests(5)).unwrap();
+    let released = posterior().release_seeded(geometric, &mut account, Seed::for_tests(5)).unwrap();
     assert_eq!(released.counts().len(), 2);
     let mixture = released.posterior().unwrap();
     let numbers: std::collections::BTreeSet<u64> = mixture.parts().map(|(_, data, _)| data.total()).collect();
@@ -93,7 +93,7 @@ fn three_categories() {
     let posterior = Private::over(&data, learn_p).bounded_by(bound).unwrap();
     let mut account = ledger(1.0, Relation::ReplaceOne);
     let released =
-        posterior.release_seeded(Geometric::new(1.0).unwrap(), &mut account, &Seed::for_tests(1)).unwrap();
+        posterior.release_seeded(Geometric::new(1.0).unwrap(), &mut account, Seed::for_tests(1)).unwrap();
     let mixture = released.posterior().unwrap();
     assert!((mixture.mean().iter().sum::<f64>() - 1.0).abs() < 1e-12);
     assert_eq!(released.counts().len(), 3);
