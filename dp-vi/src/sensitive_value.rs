@@ -46,6 +46,9 @@ impl<'r, T: Ord + Clone, F> Private<'r, T, F> {
     /// For a release under add/remove, where the number of records is secret: every count above this number,
     /// which must be public knowledge, is clamped to it. Then there are finitely many data sets, and
     /// enumeration says all.
+    ///
+    /// Of K values there are `(count + 1)^K`, and a release that has to look at more than it can refuses them: 2¹⁸ for
+    /// noisy counts (three values up to 63), 3000 for the exponential mechanism (three values up to 13).
     #[must_use]
     pub fn at_most(self, count: u64) -> Self {
         Self { most: Some(count), ..self }

@@ -29,7 +29,7 @@ fn claims_and_samplers() {
     let exponential = Exponential::new(1.0).unwrap().over(learn_bias, clamped(6), lemma).unwrap();
     let found = loss(&exponential);
     assert!(found.upper() <= 1.0 && found.lower() > 0.3, "{found}");
-    assert_eq!(exponential.candidates().len(), 28);
+    assert_eq!(exponential.candidates().len(), 49);
     sampler_has_its_law(&exponential, &beyond, &[exponential.law(&coins(6, 3)).unwrap()]);
     let calibrated = Exponential::calibrated(1.0).unwrap().over(learn_bias, clamped(6), lemma).unwrap();
     let found = loss(&calibrated);
