@@ -166,8 +166,12 @@ fn composed_programs_keep_their_bounds() {
     };
     let second = Bound::<TotalVariation, ReplaceOne>::stated(Interval::exact(0.1)).unwrap();
     let a = first.value().upper();
-    let both =
-        Private::over(&data, on_a_grid).bounded_by(first).unwrap().and_then(kernel, second).map(|z| !z);
+    let both = Private::over(&data, on_a_grid)
+        .bounded_by(first)
+        .unwrap()
+        .and_then(kernel, second)
+        .unwrap()
+        .map(|z| !z);
     assert!((both.distance() - (1.0 - (1.0 - a) * 0.9)).abs() < 1e-12);
     let program =
         |coins: &Histogram<bool>| on_a_grid(coins).unwrap().and_then(|x| kernel(x, coins)).map(|z| !z);
@@ -175,6 +179,31 @@ fn composed_programs_keep_their_bounds() {
         let (p, q) = (program(&coins(6, heads)), program(&coins(6, heads + 1)));
         assert!(TotalVariation::between(&p, &q).lower() <= both.distance());
     }
+}
+
+/// A bound of a kernel that was enumerated for other records than there are is refused, as one of a program is.
+#[test]
+fn a_kernels_bound_says_something_of_these_records() {
+    use ppl_core::finite::TotalVariation;
+    let kernel = |tenths: &u64, coins: &Histogram<bool>| {
+        Dist::<bool, Rational>::bernoulli(Probability::new(tenths + coins.count(&true).min(1), 10).unwrap())
+    };
+    let one = || Bound::<TotalVariation, ReplaceOne>::stated(Interval::ONE).unwrap();
+    let at_three = |coins: &Histogram<bool>| kernel(&3, coins);
+    let data = Sensitive::new(coins(6, 2));
+    let with = |records| {
+        let second = neighbours(records, ReplaceOne).worst::<TotalVariation, _>(at_three).unwrap();
+        let first = Private::over(&data, on_a_grid).bounded_by(one()).unwrap();
+        first.and_then(kernel, second.into()).map(|both| both.distance())
+    };
+    assert!(with(6).is_ok());
+    let error = with(5).unwrap_err();
+    assert!(matches!(error, Error::OutOfRange { value: 6.0, .. }), "{error}");
+    let second = neighbours(6, AddRemove).worst::<TotalVariation, _>(at_three).unwrap();
+    let one = Bound::<TotalVariation, AddRemove>::stated(Interval::ONE).unwrap();
+    let first = Private::over(&data, on_a_grid).bounded_by(one).unwrap();
+    let error = first.and_then(kernel, second.into()).err().unwrap();
+    assert!(error.to_string().contains("at_most"), "{error}");
 }
 
 proptest::proptest! {
@@ -231,8 +260,10 @@ fn random_program<M: Divergence<Table> + ppl_core::finite::InSequence>(
     let program = program
         .map(|value| fold(0, value))
         .and_then(|&value, data| kernel(0, value, data), Bound::stated(worst(0)).unwrap())
+        .unwrap()
         .map(|value| fold(1, value))
         .and_then(|&value, data| kernel(1, value, data), Bound::stated(worst(1)).unwrap())
+        .unwrap()
         .map(|value| fold(2, value));
     let bound = program.distance();
     let (private, _) = program.into_parts();
