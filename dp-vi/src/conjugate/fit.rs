@@ -119,12 +119,15 @@ impl<'r> ConjugateTraining<'r> {
         if let (Some(charges), Steps::Private(mechanism, _)) = (&plan.charges, &steps) {
             charges.check(mechanism.event()?, &mechanism.scheme(), mechanism.rate())?;
         }
-        let mut groups = statistics.groups()?;
-        if plan.budget.is_some() {
-            factors.share_steps(&groups);
-            groups = vec![(0..statistics.factors().len()).collect()];
-        }
-        let report = report(&plan, seed, &steps);
+        let groups = match plan.budget {
+            None => statistics.groups()?,
+            Some(_) => {
+                factors.share_steps(&statistics)?;
+                vec![(0..statistics.factors().len()).collect()]
+            }
+        };
+        let number = plan.budget.and_then(|budget| records.public_number(budget.relation));
+        let report = report(&plan, number, seed, &steps);
         let next: Vec<Var<'_>> = statistics.kept().iter().map(|kept| kept.next).collect();
         let states = match next.is_empty() {
             true => None,
