@@ -314,7 +314,13 @@ impl<'r> ConjugateTraining<'r> {
     }
 }
 
-fn report(plan: &ConjugatePlan, seed: &Seed, steps: &Steps<'_, FullBatchSampler>) -> PrivacyReport {
+/// `number` is that of the records, where it is public.
+fn report(
+    plan: &ConjugatePlan,
+    number: Option<u64>,
+    seed: &Seed,
+    steps: &Steps<'_, FullBatchSampler>,
+) -> PrivacyReport {
     let (budget, calibrated) = (plan.budget, plan.calibrated);
     PrivacyReport {
         budget,
@@ -328,7 +334,7 @@ fn report(plan: &ConjugatePlan, seed: &Seed, steps: &Steps<'_, FullBatchSampler>
         ledger_spent: None,
         record: RECORD,
         public_number_of_records: PrivacyReport::is_number_public(budget.map(|budget| budget.relation)),
-        known_records: None,
+        known_records: number.map(|number| number as f64),
         has_records: true,
         scheme: Some(steps.scheme()),
         noise_multiplier: calibrated.map(|calibrated| calibrated.noise_multiplier),

@@ -83,6 +83,21 @@ fn what_is_debited_is_the_noise_over_the_sensitivity() {
     }
 }
 
+/// A δ that allows a mechanism to publish some records whole is told of where their number is public.
+#[test]
+fn a_report_knows_how_many_records_there_are_where_that_is_public() {
+    let records = Sensitive::new(documents());
+    for (relation, known) in [(Relation::ReplaceOne, Some(30.0)), (Relation::AddRemove, None)] {
+        let budget = Budget { epsilon: 1.0, delta: 0.05, relation };
+        let fit =
+            ConjugateVi::new(lda).budget(budget).steps(1).seed(Seed::for_tests(1)).fit(&records).unwrap();
+        assert_eq!(fit.privacy().known_records, known);
+        assert_eq!(fit.privacy().published_by_delta(), known.map(|known| 0.05 * known));
+    }
+    let open = ConjugateVi::new(lda).without_privacy().steps(1).fit(&records).unwrap();
+    assert_eq!(open.privacy().known_records, None);
+}
+
 /// The mechanism refuses by itself, without what a fit says of a ledger of another relation.
 #[test]
 fn noise_for_replaced_records_is_not_paid_for_where_presence_is_protected() {
