@@ -11,8 +11,9 @@ use crate::error::{Error, Result};
 use crate::wall::grid::PrivacyNoise;
 use dp_accountant::{Budget, Calibrated, Certified, Composition, calibrate_noise_multiplier};
 use dp_sampler::Scheme;
-use ppl_core::SiteKind;
 use ppl_core::conjugate::{Curvature, Settings as Programs, Statistic, Statistics};
+use ppl_core::model::Site;
+use ppl_core::{Program, SiteKind};
 use std::fmt::Write;
 
 /// Steps of a fit whose statistics change with the factors.
@@ -140,6 +141,19 @@ impl ConjugatePlan {
         if said.estimate == Estimate::Likelihood {
             let has_none = |&&place: &&usize| blocks.get(place).is_some_and(|block| !block.touched);
             for factor in statistics.factors() {
+            let has_likelihood = |site: &&Site<'_>| site.kind != SiteKind::Latent && !site.per_record;
+            for site in statistics.trace().sites().iter().filter(has_likelihood) {
+                let Some(term) = site.log_prob else { continue };
+                if Program::new(statistics.trace().graph(), &[term])?.inputs().next().is_none() {
+                    continue;
+                }
+                let problem = format!(
+                    "is that of records alone, and would leave out '{}', which is observed of public constants ({}): take \
+                     Estimate::Mode, which has it, with a wide prior, or Estimate::Posterior",
+                    site.name, site.source_line
+                );
+                return Err(Error::Guide { guide: "the likelihood", problem });
+            }
                 if let Some(&place) = factor.blocks.iter().find(has_none) {
                     let problem = format!(
                         "has no largest value for '{}', as no record says anything of {}: take Estimate::Mode, which has the prior, or \
