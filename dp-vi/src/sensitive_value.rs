@@ -46,6 +46,9 @@ impl<'r, T: Ord + Clone, F> Private<'r, T, F> {
     /// For a release under add/remove, where the number of records is secret: every count above this number,
     /// which must be public knowledge, is clamped to it. Then there are finitely many data sets, and
     /// enumeration says all.
+    ///
+    /// Of K values there are `(count + 1)^K`, and a release that has to look at more than it can refuses them: 2¹⁸ for
+    /// noisy counts (three values up to 63), 3000 for the exponential mechanism (three values up to 13).
     #[must_use]
     pub fn at_most(self, count: u64) -> Self {
         Self { most: Some(count), ..self }
@@ -72,26 +75,31 @@ impl<'r, T: Ord + Clone, F> Private<'r, T, F> {
         T: Debug,
     {
         let bound = bound.into();
+        self.check_enumerated(&bound)?;
+        self.compare_with_few(&bound)?;
+        Ok(Bounded { value: self, distance: bound.distance, of: PhantomData })
+    }
+
+    /// Checks that a bound which was enumerated says something of all data sets that the program may see.
+    fn check_enumerated<M, R: RelationOf>(&self, bound: &Bound<M, R>) -> Result<()> {
         if bound.values.is_some_and(|values| values != self.records.alphabet().len()) {
             return Err(Error::Conflict(
                 "the bound was enumerated over an alphabet of another number of values",
             ));
         }
-        if let Some(looked_at) = &bound.records {
-            let Some(needed) = self.totals(R::RELATION) else {
-                return Err(Error::Conflict(
-                    "under add/remove the number of records is secret, so a bound that was enumerated up to some number says \
-                     nothing: clamp counts with Private::at_most, or state a bound that holds for any number",
-                ));
-            };
-            if !(looked_at.contains(needed.start()) && looked_at.contains(needed.end())) {
-                let requirement = "among those for which the bound was enumerated";
-                let value = *needed.end() as f64;
-                return Err(Error::OutOfRange { what: "the number of records", requirement, value });
-            }
+        let Some(looked_at) = &bound.records else { return Ok(()) };
+        let Some(needed) = self.totals(R::RELATION) else {
+            return Err(Error::Conflict(
+                "under add/remove the number of records is secret, so a bound that was enumerated up to some number says \
+                 nothing: clamp counts with Private::at_most, or state a bound that holds for any number",
+            ));
+        };
+        if looked_at.contains(needed.start()) && looked_at.contains(needed.end()) {
+            return Ok(());
         }
-        self.compare_with_few(&bound)?;
-        Ok(Bounded { value: self, distance: bound.distance, of: PhantomData })
+        let requirement = "among those for which the bound was enumerated";
+        let value = *needed.end() as f64;
+        Err(Error::OutOfRange { what: "the number of records", requirement, value })
     }
 
     /// The numbers of records of all data sets that the program may see, where they are public.
@@ -287,7 +295,7 @@ where
     W: Weight,
     F: Fn(&Histogram<T>) -> ppl_core::Result<Dist<O, W>>,
     M: InSequence,
-    R: Adjacency,
+    R: RelationOf,
 {
     /// A function of the outcome; the bound stays, for it is one of an f-divergence.
     #[expect(clippy::type_complexity, reason = "a closure's type has no name to be an alias of")]
@@ -301,18 +309,23 @@ where
     }
 
     /// A kernel on the outcome, which may look at the records, too; `second` bounds what neighbours change of
-    /// the kernel at any outcome. It is the caller's statement: a kernel that takes no records has the bound
+    /// the kernel at any outcome. That it does is the caller's statement: a kernel that takes no records has the bound
     /// 0.
+    ///
+    /// # Errors
+    /// As [`bounded_by`](Private::bounded_by), for a `second` that was enumerated and says nothing of this many
+    /// records.
     #[expect(clippy::type_complexity, reason = "a closure's type has no name to be an alias of")]
     pub fn and_then<U: Ord>(
         self,
         kernel: impl Fn(&O, &Histogram<T>) -> Dist<U, W>,
         second: Bound<M, R>,
-    ) -> Bounded<Private<'r, T, impl Fn(&Histogram<T>) -> ppl_core::Result<Dist<U, W>>>, M, R> {
+    ) -> Result<Bounded<Private<'r, T, impl Fn(&Histogram<T>) -> ppl_core::Result<Dist<U, W>>>, M, R>> {
+        self.value.check_enumerated(&second)?;
         let Private { records, program, most } = self.value;
         let distance =
             M::in_sequence(Interval::exact(self.distance), Interval::exact(second.distance)).upper();
         let program = move |data: &Histogram<T>| Ok(program(data)?.and_then(|outcome| kernel(outcome, data)));
-        Bounded { value: Private { records, program, most }, distance, of: PhantomData }
+        Ok(Bounded { value: Private { records, program, most }, distance, of: PhantomData })
     }
 }

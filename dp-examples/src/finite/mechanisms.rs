@@ -170,15 +170,15 @@ where
     Hellinger: Divergence<P>,
 {
     let remap = bayes_remap::<Hellinger, _, _, _>(mechanism, data, |_| 1.0)?;
-    guessed(mechanism, data, sets, |outcome| remap[outcome])
+    guessed(mechanism, data, sets, |outcome| data[remap[outcome]].1.clone())
 }
 
-/// The same with another guess from the outcome: the place of a data set.
+/// The same with another guess from the outcome.
 fn guessed<T, K, P>(
     mechanism: &K,
     data: &[(Histogram<T>, P)],
     sets: &DataSets<T>,
-    place: impl Fn(&K::Outcome) -> usize,
+    guess: impl Fn(&K::Outcome) -> P,
 ) -> Result<Report, Failure>
 where
     T: Ord + Clone,
@@ -188,7 +188,6 @@ where
 {
     let law = |data: &Histogram<T>| mechanism.law(data);
     let mut report = check(law, (mechanism.claim(), mechanism.claimed_delta()), sets)?;
-    let guess = |outcome: &K::Outcome| data[place(outcome)].1.clone();
     let distance = expected_distance::<Hellinger, _, _, _>(mechanism, data, guess)?;
     report.expected_hellinger = Some(distance.estimate());
     Ok(report)
@@ -220,11 +219,12 @@ where
             Relation::ReplaceOne => (DataSets::of_records(self.alphabet, records), records..=records),
             Relation::AddRemove => (DataSets::with_counts_up_to(self.alphabet, records), 0..=records),
         };
-        let mut data = Vec::new();
-        for one in histograms(self.alphabet.to_vec(), sizes, 3000)? {
-            let posterior = (self.posterior)(&one).into_posterior()?;
-            data.push((one, posterior));
-        }
+        let posteriors = |all: &[Histogram<T>]| -> Result<Vec<L::Posterior>, Failure> {
+            all.iter().map(|one| Ok((self.posterior)(one).into_posterior()?)).collect()
+        };
+        let all = histograms(self.alphabet.to_vec(), sizes, 3000)?;
+        let posteriors_of_all = posteriors(&all)?;
+        let data: Vec<_> = all.into_iter().zip(posteriors_of_all).collect();
         let categories = self.alphabet.len();
         let replace = relation == Relation::ReplaceOne;
         if let Some(fault) = fault {
@@ -245,12 +245,14 @@ where
             Name::Exponential => {
                 // What it chooses is a posterior, and is released as it is.
                 let mechanism = Exponential::new(epsilon)?.over(&self.posterior, sets.clone(), self.bound)?;
-                guessed(&mechanism, &data, &sets, |&place| place)
+                let chosen = posteriors(mechanism.candidates())?;
+                guessed(&mechanism, &data, &sets, |&place| chosen[place].clone())
             }
             Name::ExponentialCalibrated => {
                 let mechanism = Exponential::calibrated(epsilon)?;
                 let mechanism = mechanism.over(&self.posterior, sets.clone(), self.bound)?;
-                guessed(&mechanism, &data, &sets, |&place| place)
+                let chosen = posteriors(mechanism.candidates())?;
+                guessed(&mechanism, &data, &sets, |&place| chosen[place].clone())
             }
             Name::PosteriorSample => {
                 whole(&PosteriorDraw::new(epsilon)?.over(&self.on_a_grid, sets.clone())?, &data, &sets)

@@ -41,7 +41,7 @@ use std::path::PathBuf;
 /// | part | default | by hand |
 /// |---|---|---|
 /// | steps | 60; 120 with latent values of records; 5 for logistic regression; 200 without privacy | [`steps`](Self::steps) |
-/// | norm `C` | exact for logistic regression without offsets; 6 for counts; else `√D` for `D` numbers | [`clip_norm`](Self::clip_norm) |
+/// | norm `C` | exact for logistic regression without offsets; 6 for counts; else `√D` for `D` numbers; less where a record's statistics are proved to be smaller, as the probabilities of categories are | [`clip_norm`](Self::clip_norm) |
 /// | scales | 1 | [`scale`](Self::scale) |
 /// | rows of a logistic regression | weight `min(1, R/‖x‖)²`, `R = √d` | [`feature_norm`](Self::feature_norm) |
 /// | sweeps over records' own values | 3, going on from the step before; 20 for Boolean vectors, which begin anew | [`sweeps`](Self::sweeps) |

@@ -37,6 +37,7 @@ pub enum Estimate {
     /// Values of the largest likelihood: EM without a prior, which only says where it begins.
     ///
     /// Every shared value must then be one that records depend on in each of its statistics, or there is no maximum.
+    /// The likelihood is that of the records: models that also observe public constants are refused.
     Likelihood,
 }
 

@@ -119,12 +119,15 @@ impl<'r> ConjugateTraining<'r> {
         if let (Some(charges), Steps::Private(mechanism, _)) = (&plan.charges, &steps) {
             charges.check(mechanism.event()?, &mechanism.scheme(), mechanism.rate())?;
         }
-        let mut groups = statistics.groups()?;
-        if plan.budget.is_some() {
-            factors.share_steps(&groups);
-            groups = vec![(0..statistics.factors().len()).collect()];
-        }
-        let report = report(&plan, seed, &steps);
+        let groups = match plan.budget {
+            None => statistics.groups()?,
+            Some(_) => {
+                factors.share_steps(&statistics)?;
+                vec![(0..statistics.factors().len()).collect()]
+            }
+        };
+        let number = plan.budget.and_then(|budget| records.public_number(budget.relation));
+        let report = report(&plan, number, seed, &steps);
         let next: Vec<Var<'_>> = statistics.kept().iter().map(|kept| kept.next).collect();
         let states = match next.is_empty() {
             true => None,
@@ -311,7 +314,13 @@ impl<'r> ConjugateTraining<'r> {
     }
 }
 
-fn report(plan: &ConjugatePlan, seed: &Seed, steps: &Steps<'_, FullBatchSampler>) -> PrivacyReport {
+/// `number` is that of the records, where it is public.
+fn report(
+    plan: &ConjugatePlan,
+    number: Option<u64>,
+    seed: &Seed,
+    steps: &Steps<'_, FullBatchSampler>,
+) -> PrivacyReport {
     let (budget, calibrated) = (plan.budget, plan.calibrated);
     PrivacyReport {
         budget,
@@ -325,7 +334,7 @@ fn report(plan: &ConjugatePlan, seed: &Seed, steps: &Steps<'_, FullBatchSampler>
         ledger_spent: None,
         record: RECORD,
         public_number_of_records: PrivacyReport::is_number_public(budget.map(|budget| budget.relation)),
-        known_records: None,
+        known_records: number.map(|number| number as f64),
         has_records: true,
         scheme: Some(steps.scheme()),
         noise_multiplier: calibrated.map(|calibrated| calibrated.noise_multiplier),

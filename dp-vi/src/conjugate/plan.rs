@@ -11,8 +11,9 @@ use crate::error::{Error, Result};
 use crate::wall::grid::PrivacyNoise;
 use dp_accountant::{Budget, Calibrated, Certified, Composition, calibrate_noise_multiplier};
 use dp_sampler::Scheme;
-use ppl_core::SiteKind;
 use ppl_core::conjugate::{Curvature, Settings as Programs, Statistic, Statistics};
+use ppl_core::model::Site;
+use ppl_core::{Program, SiteKind};
 use std::fmt::Write;
 
 /// Steps of a fit whose statistics change with the factors.
@@ -25,7 +26,7 @@ const STEPS_WITH_LATENT: u64 = 120;
 /// Steps of a logistic regression, whose factors settle soon.
 const STEPS_OF_LOGISTIC: u64 = 5;
 
-/// Largest norm of a record's expected counts. On made-up documents of some fifty words norms from 4 to 8
+/// Largest norm of a record's expected counts, where none is proved that is smaller. On made-up documents of some fifty words norms from 4 to 8
 /// came to the same perplexity within its errors, at any ε from 1 to 8; BENCHMARKS.md has the command.
 const COUNTS: f64 = 6.0;
 
@@ -65,6 +66,8 @@ pub struct ConjugatePlan {
     pub elements: usize,
     /// `C`, the largest norm of one record's statistics, each block divided by its scale.
     pub clip_norm: f64,
+    /// A norm that no record's statistics exceed, where one is proved; a larger `C` only adds noise.
+    pub most_norm: Option<f64>,
     /// What is known of the difference of two records' statistics.
     pub replace_bound: ReplaceBound,
     /// `Δ`, by how much neighbours' sums differ at most.
@@ -138,6 +141,19 @@ impl ConjugatePlan {
             return Err(Error::NothingToInfer("has no latent value that the records depend on"));
         }
         if said.estimate == Estimate::Likelihood {
+            let has_likelihood = |site: &&Site<'_>| site.kind != SiteKind::Latent && !site.per_record;
+            for site in statistics.trace().sites().iter().filter(has_likelihood) {
+                let Some(term) = site.log_prob else { continue };
+                if Program::new(statistics.trace().graph(), &[term])?.inputs().next().is_none() {
+                    continue;
+                }
+                let problem = format!(
+                    "is that of records alone, and would leave out '{}', which is observed of public constants ({}): take \
+                     Estimate::Mode, which has it, with a wide prior, or Estimate::Posterior",
+                    site.name, site.source_line
+                );
+                return Err(Error::Guide { guide: "the likelihood", problem });
+            }
             let has_none = |&&place: &&usize| blocks.get(place).is_some_and(|block| !block.touched);
             for factor in statistics.factors() {
                 if let Some(&place) = factor.blocks.iter().find(has_none) {
@@ -189,7 +205,13 @@ impl ConjugatePlan {
             (None, true) => ReplaceBound::OneSign,
             (None, false) => ReplaceBound::Any,
         };
+        let most_norm = blocks.iter().zip(&scales).try_fold(0.0, |squares: f64, (block, scale)| {
+            let most = if block.touched { block.most? } else { 0.0 };
+            Some(squares + (most / scale).powi(2))
+        });
+        let most_norm = most_norm.map(f64::sqrt).filter(|norm| *norm > 0.0);
         let default_norm = if counts { COUNTS } else { (elements as f64).sqrt() };
+        let default_norm = most_norm.map_or(default_norm, |most| default_norm.min(most));
         let clip_norm = replace_bound.clip_norm().or(said.clip_norm).unwrap_or(default_norm);
         let trace = statistics.trace();
         let latent = trace.record_latents().next().is_some();
@@ -206,6 +228,7 @@ impl ConjugatePlan {
             steps,
             elements,
             clip_norm,
+            most_norm,
             replace_bound,
             sensitivity: f64::INFINITY,
             noise: 0.0,
@@ -318,6 +341,12 @@ impl ConjugatePlan {
             let _ = writeln!(text, "  weights    min(1, {radius:.6}/‖x‖)² for rows of features x");
         }
         let _ = writeln!(text, "  norm       C = {:.6}: {}", self.clip_norm, self.replace_bound.describe());
+        if let Some(most) = self.most_norm.filter(|most| self.clip_norm > most * (1.0 + 1e-9)) {
+            let _ = writeln!(
+                text,
+                "             no record's norm is above {most:.6}: a C of that has less noise"
+            );
+        }
         let _ = writeln!(
             text,
             "  relation   {}: sums of neighbours differ by at most {:.6}",

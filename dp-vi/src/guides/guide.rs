@@ -226,8 +226,19 @@ pub enum NormalFamily {
 pub struct RelativeScales {
     /// Name of the logarithms of scales.
     pub log_scale: String,
-    /// Name of the factors.
-    pub factors: String,
+    /// The factors.
+    pub factors: RelativeFactors,
+}
+
+/// The factors of [`RelativeScales`], by the name of their parameter: which of its elements the guide uses. Noise that
+/// steps leave in the others is none of a standard deviation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RelativeFactors {
+    /// All columns of each row.
+    Whole(String),
+    /// Those below the diagonal of a square matrix.
+    Below(String),
 }
 
 /// A family of distributions over the unconstrained values of a model's sites.

@@ -2,7 +2,9 @@
 
 use super::{location, start};
 use crate::error::Result;
-use crate::guides::guide::{GuideProgram, GuideSite, Marginal, ParameterValues, RelativeScales};
+use crate::guides::guide::{
+    GuideProgram, GuideSite, Marginal, ParameterValues, RelativeFactors, RelativeScales,
+};
 use ppl_core::{SiteKind, Var};
 
 /// The unconstrained values of the latent sites one after the other, `n` elements. Parameters of the model
@@ -60,8 +62,8 @@ impl<'a> Joint<'a> {
     }
 
     /// Scales relative to which these factors are.
-    pub(super) fn relative_scales(&self, factors: &str) -> RelativeScales {
-        RelativeScales { log_scale: self.name_of("log_scale"), factors: self.name_of(factors) }
+    pub(super) fn relative_scales(&self, factors: RelativeFactors) -> RelativeScales {
+        RelativeScales { log_scale: self.name_of("log_scale"), factors }
     }
 
     /// The marginals, with the vector's standard deviations as `e^log_scale` times a factor for each element.

@@ -4,7 +4,7 @@ use super::joint::Joint;
 use super::{INITIAL_SCALE, NORMAL_ENTROPY, check_scale};
 use crate::error::{Error, Result};
 use crate::guides::guide::{
-    Guide, GuideProgram, GuideSite, GuideTarget, Marginal, ParameterValues, RelativeScales,
+    Guide, GuideProgram, GuideSite, GuideTarget, Marginal, ParameterValues, RelativeFactors, RelativeScales,
 };
 use ndarray::Array2;
 use ppl_core::{Noise, NoiseKind};
@@ -118,7 +118,8 @@ impl Guide for AutoLowRankMultivariateNormal {
     }
 
     fn relative_scales(&self, sites: &[GuideSite]) -> Vec<RelativeScales> {
-        vec![Joint::new(sites).relative_scales("factors")]
+        let joint = Joint::new(sites);
+        vec![joint.relative_scales(RelativeFactors::Whole(joint.name_of("factors")))]
     }
 
     fn takes_coordinates(&self) -> bool {

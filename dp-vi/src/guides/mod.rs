@@ -27,7 +27,7 @@ pub use amortised::Amortised;
 pub use delta::AutoDelta;
 pub use guide::{
     Guide, GuideParameter, GuideProgram, GuideSite, GuideTarget, Marginal, NormalFamily, ParameterValues,
-    RelativeScales,
+    RelativeFactors, RelativeScales,
 };
 pub use hand_written::HandWritten;
 pub use laplace::AutoLaplace;

@@ -4,7 +4,8 @@ use super::joint::Joint;
 use super::{INITIAL_SCALE, NORMAL_ENTROPY, check_scale};
 use crate::error::Result;
 use crate::guides::guide::{
-    Guide, GuideProgram, GuideSite, GuideTarget, Marginal, NormalFamily, ParameterValues, RelativeScales,
+    Guide, GuideProgram, GuideSite, GuideTarget, Marginal, NormalFamily, ParameterValues, RelativeFactors,
+    RelativeScales,
 };
 use ndarray::Array2;
 use ppl_core::{Graph, Noise, NoiseKind, Var};
@@ -134,7 +135,8 @@ impl Guide for AutoMultivariateNormal {
     }
 
     fn relative_scales(&self, sites: &[GuideSite]) -> Vec<RelativeScales> {
-        vec![Joint::new(sites).relative_scales("below")]
+        let joint = Joint::new(sites);
+        vec![joint.relative_scales(RelativeFactors::Below(joint.name_of("below")))]
     }
 
     fn takes_coordinates(&self) -> bool {

@@ -102,16 +102,6 @@ impl<T: Ord + Clone> DataSets<T> {
         Ok(all)
     }
 
-    /// Those that public knowledge does not rule out as the true one, where the largest count is that of
-    /// records at all.
-    pub(super) fn possible(&self, limit: u128) -> Result<Vec<Histogram<T>>> {
-        let totals = match self.relation {
-            Relation::ReplaceOne => self.totals(),
-            Relation::AddRemove => 0..=self.number,
-        };
-        Ok(histograms(self.alphabet.clone(), totals, limit)?)
-    }
-
     /// A data set as a mechanism sees it.
     ///
     /// # Errors

@@ -23,8 +23,8 @@ const UNIT: f64 = (1_u64 << 32) as f64;
 ///
 /// with H the Hellinger distance. It is a metric, so the score moves by at most ρ where the posterior does.
 /// Squared Hellinger and Kullback–Leibler are none, and are no scores here. Candidates are the posteriors of
-/// all data sets of the same size under replace-one, where it is public, and of all data sets of at most a
-/// public size under add/remove.
+/// all data sets of the same size under replace-one, where it is public, and of all whose counts are at most a
+/// public number under add/remove.
 ///
 /// With a bound that holds for all numbers of records, the slope is less than half of what it could be.
 /// [`calibrated`](Self::calibrated) finds the slope for these data sets by enumeration. Either way
@@ -117,12 +117,9 @@ impl Exponential {
         let posteriors = all.iter().map(|data| posterior(program(data))).collect::<Result<Vec<_>>>()?;
         let places: HashMap<Vec<u64>, usize> =
             all.iter().enumerate().map(|(place, data)| (data.counts().to_vec(), place)).collect();
-        let candidates = sets.possible(MOST)?;
-        // They are among all, for no count of so many records is above their number.
-        let chosen: Vec<usize> = candidates.iter().map(|data| places[data.counts()]).collect();
         let scores: Vec<Vec<u128>> = posteriors
             .iter()
-            .map(|p| chosen.iter().map(|&q| self.score(Hellinger::between(p, &posteriors[q]))).collect())
+            .map(|p| posteriors.iter().map(|q| self.score(Hellinger::between(p, q))).collect())
             .collect();
         // Rounding moves each of two scores by half a unit at most, and what the distance is known to by
         // less.
@@ -132,7 +129,7 @@ impl Exponential {
         let units = (self.epsilon * UNIT) as u128;
         let slope = ((units << 32) / (2 * sensitivity)).min(1 << 52) as u64;
         let epsilon = self.epsilon;
-        Ok(ExponentialOfPosteriors { sets, all, candidates, places, scores, sensitivity, slope, epsilon })
+        Ok(ExponentialOfPosteriors { sets, all, places, scores, sensitivity, slope, epsilon })
     }
 
     /// A score from 0 to 2³²: larger is nearer.
@@ -148,7 +145,6 @@ impl Exponential {
 pub struct ExponentialOfPosteriors<T> {
     sets: DataSets<T>,
     all: Vec<Histogram<T>>,
-    candidates: Vec<Histogram<T>>,
     /// Places of data sets among all of them, by their counts.
     places: HashMap<Vec<u64>, usize>,
     /// By data set, then by candidate.
@@ -207,7 +203,7 @@ impl<T: Ord + Clone + Debug> ExponentialOfPosteriors<T> {
     /// The data sets whose posteriors are the candidates, in their order.
     #[must_use]
     pub fn candidates(&self) -> &[Histogram<T>] {
-        &self.candidates
+        &self.all
     }
 
     /// The slope `s`.

@@ -180,11 +180,28 @@ impl<V, M, R> Bounded<V, M, R> {
         recipe: S,
         purse: &mut (impl dp_accountant::Purse + ?Sized),
     ) -> Result<S::Released> {
-        let seed = Seed::from_os()?;
-        self.release_seeded(recipe, purse, &seed)
+        self.release_seeded(recipe, purse, Seed::from_os()?)
     }
 
-    /// The same with a seed, which must be secret and used for nothing else.
+    /// The same with a seed, which must be secret and used for nothing else: it is consumed, for two releases with one
+    /// seed would have the same noise, and their difference none.
+    ///
+    /// ```compile_fail,E0382
+    /// # use dp_accountant::{Budget, Ledger};
+    /// # use dp_sampler::Seed;
+    /// # use dp_vi::mechanisms::Geometric;
+    /// # use dp_vi::{Private, Sensitive};
+    /// # use ppl_core::finite::{Beta, Conjugate, Hellinger, Histogram, ReplaceOne, neighbours};
+    /// # let coins = Sensitive::new(Histogram::of((0..20).map(|k| k % 3 == 0)).unwrap());
+    /// # let prior = Beta::new(1.0, 1.0).unwrap();
+    /// # let learn_bias = |coins: &Histogram<bool>| prior.observe_all(coins);
+    /// # let bound = || neighbours(20, ReplaceOne).worst::<Hellinger, _>(learn_bias).unwrap();
+    /// # let mut ledger = Ledger::new(Budget::replace_one(2.0, 1e-6)).unwrap();
+    /// # let posterior = || Private::over(&coins, learn_bias).bounded_by(bound()).unwrap();
+    /// let seed = Seed::from_os().unwrap();
+    /// let one = posterior().release_seeded(Geometric::new(1.0).unwrap(), &mut ledger, seed);
+    /// let two = posterior().release_seeded(Geometric::new(1.0).unwrap(), &mut ledger, seed);
+    /// ```
     ///
     /// # Errors
     /// As [`release`](Self::release).
@@ -192,7 +209,7 @@ impl<V, M, R> Bounded<V, M, R> {
         self,
         recipe: S,
         purse: &mut (impl dp_accountant::Purse + ?Sized),
-        seed: &Seed,
+        seed: Seed,
     ) -> Result<S::Released> {
         let (value, distance) = self.into_parts();
         recipe.release((value, distance), purse, seed)

@@ -10,8 +10,8 @@ use dp_sampler::Seed;
 use ppl_core::finite::{Conjugate, Divergence, Hellinger, Histogram, IntoPosterior};
 use std::collections::BTreeMap;
 
-/// Most data sets that are considered to have led to a release.
-const MOST: u128 = 200_000;
+/// Most data sets that are considered to have led to a release: of three values with counts up to 63 under add/remove.
+const MOST: u128 = 1 << 18;
 
 /// Most data sets of which the best guess is sought among all pairs.
 const MOST_PAIRED: usize = 2048;
@@ -95,7 +95,8 @@ impl<T: Ord + Clone, P: Clone> NoisyCounts<T, P> {
     /// ```
     ///
     /// with `p(k)` the probability of the counts under the prior, for `Beta(1, 1)` uniform. Under add/remove,
-    /// where the number of records is not known either, each number up to the largest is equally likely.
+    /// where the number of records is not known either, each number is equally likely before counts above the
+    /// largest are ruled out.
     ///
     /// # Errors
     /// As [`posterior_under`](Self::posterior_under).
@@ -121,7 +122,7 @@ pub(super) fn release<T, F, L, K>(
     value: &Private<'_, T, F>,
     (mechanism, sets): (&K, &DataSets<T>),
     purse: &mut (impl Purse + ?Sized),
-    seed: &Seed,
+    seed: Seed,
 ) -> Result<NoisyCounts<T, L::Posterior>>
 where
     T: Ord + Clone,
@@ -135,7 +136,7 @@ where
     // The program at everything that may have happened, before anything is paid for.
     let none = Histogram::new(sets.alphabet().to_vec(), vec![0; sets.alphabet().len()])?;
     let at = |data: &Histogram<T>| posterior(program(data));
-    let all = sets.possible(MOST)?;
+    let all = sets.all(MOST)?;
     let data =
         all.into_iter().map(|data| at(&data).map(|found| (data, found))).collect::<Result<Vec<_>>>()?;
     let nothing = at(&none)?;
@@ -145,7 +146,7 @@ where
     // Public from here on.
     let weights: Vec<Vec<f64>> = counts.iter().map(|&noisy| mechanism.log_weights(noisy)).collect();
     let log_likelihood = |data: &Histogram<T>| -> f64 {
-        // No count of so many records is above their number.
+        // No count is above the largest that the mechanism was prepared for.
         weights.iter().zip(data.counts()).map(|(weights, &count)| weights[count as usize]).sum()
     };
     let log_likelihoods: Vec<f64> = data.iter().map(|(data, _)| log_likelihood(data)).collect();

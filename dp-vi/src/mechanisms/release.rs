@@ -20,7 +20,8 @@ pub trait Recipe<V, M, R>: sealed::Sealed {
     /// What comes out: public.
     type Released;
 
-    /// Prepares the mechanism from public things, debits its event, and draws once.
+    /// Prepares the mechanism from public things, debits its event, and draws once, with a seed that nothing else is
+    /// drawn with.
     ///
     /// # Errors
     /// See [`Bounded::release`](crate::Bounded::release).
@@ -28,7 +29,7 @@ pub trait Recipe<V, M, R>: sealed::Sealed {
         self,
         value: (V, f64),
         purse: &mut (impl Purse + ?Sized),
-        seed: &Seed,
+        seed: Seed,
     ) -> Result<Self::Released>;
 }
 
@@ -44,12 +45,12 @@ pub(super) fn draw<T: Ord + Clone, K: Mechanism<T>>(
     mechanism: &K,
     records: &Sensitive<Histogram<T>>,
     purse: &mut (impl Purse + ?Sized),
-    seed: &Seed,
+    seed: Seed,
 ) -> Result<K::Outcome> {
     same_relation(mechanism.relation(), purse)?;
     let event = mechanism.event()?;
     let receipt = purse.debit(event, 1)?;
-    records.draw_once((receipt, event), |data| mechanism.draw(data, seed, 0))
+    records.draw_once((receipt, event), |data| mechanism.draw(data, &seed, 0))
 }
 
 pub(super) fn same_relation(relation: Relation, purse: &(impl Purse + ?Sized)) -> Result<()> {
@@ -75,7 +76,7 @@ where
         self,
         (value, _): (Private<'_, T, F>, f64),
         purse: &mut (impl Purse + ?Sized),
-        seed: &Seed,
+        seed: Seed,
     ) -> Result<Self::Released> {
         let sets = value.data_sets::<R>()?;
         let mechanism = self.counts(sets.alphabet().len(), sets.number(), sets.relation())?;
@@ -97,7 +98,7 @@ where
         self,
         (value, _): (Private<'_, T, F>, f64),
         purse: &mut (impl Purse + ?Sized),
-        seed: &Seed,
+        seed: Seed,
     ) -> Result<Self::Released> {
         let sets = value.data_sets::<R>()?;
         let mechanism = self.counts(sets.alphabet().len(), sets.number(), sets.relation())?;
@@ -147,7 +148,7 @@ where
         self,
         (value, distance): (Private<'_, T, F>, f64),
         purse: &mut (impl Purse + ?Sized),
-        seed: &Seed,
+        seed: Seed,
     ) -> Result<Self::Released> {
         let (records, program) = (value.records(), value.program());
         let mechanism = self.over(program, value.data_sets::<R>()?, distance)?;
@@ -170,7 +171,7 @@ where
         self,
         (value, _): (Private<'_, T, F>, f64),
         purse: &mut (impl Purse + ?Sized),
-        seed: &Seed,
+        seed: Seed,
     ) -> Result<Self::Released> {
         let records = value.records();
         draw(&self.for_categories(records.alphabet().len())?, records, purse, seed)
@@ -191,7 +192,7 @@ where
         self,
         (value, _): (Private<'_, T, F>, f64),
         purse: &mut (impl Purse + ?Sized),
-        seed: &Seed,
+        seed: Seed,
     ) -> Result<O> {
         let (records, program) = (value.records(), value.program());
         let mechanism = self.over(program, value.data_sets::<R>()?)?;
@@ -212,7 +213,7 @@ where
         self,
         (value, distance): (Private<'_, T, F>, f64),
         purse: &mut (impl Purse + ?Sized),
-        seed: &Seed,
+        seed: Seed,
     ) -> Result<Vec<i64>> {
         let (records, program) = (value.records(), value.program());
         let mechanism = self.over(program, value.data_sets::<R>()?, distance)?;

@@ -2,6 +2,7 @@
 
 use super::{ParameterLayout, SavedState, state::append};
 use crate::error::Result;
+use crate::guides::RelativeFactors;
 use std::ops::Range;
 
 /// Scales relative to factors: `sd_i = e^log_scale_i · √(1 + Σ_j factors_ij²)`, and where both are.
@@ -9,6 +10,8 @@ use std::ops::Range;
 struct Relative {
     log_scale: Range<usize>,
     factors: Range<usize>,
+    /// Whether only factors below the diagonal are any.
+    below: bool,
 }
 
 impl Relative {
@@ -16,7 +19,10 @@ impl Relative {
     fn squares<'a>(&'a self, parameters: &'a [f64]) -> impl Iterator<Item = (usize, f64)> + 'a {
         let columns = self.factors.len() / self.log_scale.len();
         let rows = parameters[self.factors.clone()].chunks_exact(columns.max(1));
-        let squares = rows.map(|row| 1.0 + row.iter().map(|factor| factor * factor).sum::<f64>());
+        let squares = rows.enumerate().map(move |(number, row)| {
+            let used = if self.below { number.min(columns) } else { columns };
+            1.0 + row[..used].iter().map(|factor| factor * factor).sum::<f64>()
+        });
         self.log_scale.clone().zip(squares)
     }
 }
@@ -40,18 +46,22 @@ impl TailAverage {
         Self { sum, from, count: 0, relative: Vec::new(), variances: Vec::new() }
     }
 
-    /// Averages the variances of scales that are relative to factors: pairs of names of parameters. Those
-    /// that the layout does not have, or whose sizes do not go together, are left as they are.
+    /// Averages the variances of scales that are relative to factors: pairs of names of parameters, and which
+    /// factors count. Those that the layout does not have, or whose sizes do not go together, are left as they are.
     pub(crate) fn with_relative_scales(
         mut self,
         layout: &ParameterLayout,
-        names: impl IntoIterator<Item = (String, String)>,
+        names: impl IntoIterator<Item = (String, RelativeFactors)>,
     ) -> Self {
         let find = |name: &str| layout.iter().find(|(known, _)| *known == name).map(|(_, range)| range);
         let pairs = names.into_iter().filter_map(|(log_scale, factors)| {
-            let (log_scale, factors) = (find(&log_scale)?, find(&factors)?);
+            let (name, below) = match &factors {
+                RelativeFactors::Whole(name) => (name, false),
+                RelativeFactors::Below(name) => (name, true),
+            };
+            let (log_scale, factors) = (find(&log_scale)?, find(name)?);
             let go_together = !log_scale.is_empty() && factors.len().is_multiple_of(log_scale.len());
-            go_together.then_some(Relative { log_scale, factors })
+            go_together.then_some(Relative { log_scale, factors, below })
         });
         self.relative = pairs.collect();
         self.variances = vec![0.0; self.relative.iter().map(|relative| relative.log_scale.len()).sum()];
@@ -103,6 +113,10 @@ impl TailAverage {
 mod tests {
     use super::*;
 
+    fn named(factors: fn(String) -> RelativeFactors) -> [(String, RelativeFactors); 1] {
+        [("scale".to_owned(), factors("factors".to_owned()))]
+    }
+
     #[test]
     fn tail_is_averaged() {
         let mut average = TailAverage::new(1, 4, 0.5);
@@ -137,7 +151,7 @@ mod tests {
     fn scatter_around_an_optimum_moves_no_standard_deviation() {
         let layout = ParameterLayout::new([("scale", 3), ("factors", 9), ("other", 1)]);
         let average = TailAverage::new(13, 1000, 0.5);
-        let mut average = average.with_relative_scales(&layout, [("scale".to_owned(), "factors".to_owned())]);
+        let mut average = average.with_relative_scales(&layout, named(RelativeFactors::Whole));
         let (sds, mut scales) = ([0.5, 2.0, 30.0], [0.0; 3]);
         let number = |k: u64| ((k * 2_654_435_761) % 1_000_003) as f64 / 500_001.5 - 1.0;
         for step in 0..1000_u64 {
@@ -166,11 +180,33 @@ mod tests {
         }
     }
 
+    /// Noise in elements that a triangular guide does not use moves none of its standard deviations.
+    #[test]
+    fn what_a_guide_does_not_use_counts_for_nothing() {
+        let layout = ParameterLayout::new([("scale", 3), ("factors", 9)]);
+        let average =
+            TailAverage::new(12, 100, 1.0).with_relative_scales(&layout, named(RelativeFactors::Below));
+        let (mut clean, mut noisy) = (average.clone(), average);
+        for step in 0..100_u64 {
+            let number = |k: u64| (((12 * step + k) * 2_654_435_761) % 1_000_003) as f64 / 500_001.5 - 1.0;
+            let at = |noise: f64| -> Vec<f64> {
+                let of = |k: u64| match k {
+                    3.. if (k - 3) % 3 >= (k - 3) / 3 => noise * number(k),
+                    _ => number(k),
+                };
+                (0..12).map(of).collect()
+            };
+            clean.take(step, &at(0.0));
+            noisy.take(step, &at(50.0));
+        }
+        assert_eq!(clean.mean(&[])[..3], noisy.mean(&[])[..3]);
+    }
+
     #[test]
     fn scales_without_factors_are_averaged_as_they_are() {
         let layout = ParameterLayout::new([("scale", 1)]);
         let average = TailAverage::new(1, 2, 1.0);
-        let mut average = average.with_relative_scales(&layout, [("scale".to_owned(), "factors".to_owned())]);
+        let mut average = average.with_relative_scales(&layout, named(RelativeFactors::Whole));
         average.take(0, &[1.0]);
         average.take(1, &[3.0]);
         assert_eq!(average.mean(&[]), [2.0]);

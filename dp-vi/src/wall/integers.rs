@@ -169,8 +169,10 @@ pub(in crate::wall) fn require(receipt: Receipt, event: Event) -> Result<()> {
     }
 }
 
-/// Hands out the first output of a program for each record, computed for that record alone: whatever is
-/// computed side by side, rounding may depend on how many records there are.
+/// Hands out the first output of a program for each record, computed for that record alone.
+///
+/// Programs give a record the same bits in whatever company, which property tests of `ppl-core` confirm and other doors
+/// of the wall rely on. What is computed here does not even depend on that.
 pub(crate) fn each_alone(
     plan: &mut ExecutionPlan<f64>,
     records: &Records,

@@ -24,6 +24,10 @@ pub struct Block<'g> {
     /// Whether a record's expected statistics are proved to have no negative element, or, of a matrix, none of its
     /// quadratic forms is negative; of either sign, the same for all records.
     pub one_sign: bool,
+    /// What the absolute values of a record's expected statistics come to at most, where such a number is proved: 1 for
+    /// a categorical observation or the distribution of one that is summed out, whose statistics are probabilities.
+    /// So it bounds their norm.
+    pub most: Option<f64>,
 }
 
 impl Block<'_> {

@@ -1,5 +1,6 @@
 //! Which posterior factors may be updated together.
 
+use super::blocks::Factor;
 use super::statistics::Statistics;
 use crate::base::Result;
 use crate::op::{Graph, Input, Op, Var};
@@ -13,8 +14,16 @@ impl<'g> Statistics<'g> {
     /// # Errors
     /// If an expression of the graph has failed.
     pub fn groups(&self) -> Result<Vec<Vec<usize>>> {
+        self.groups_among(|_| true)
+    }
+
+    /// The same of some factors, as if there were no others.
+    ///
+    /// # Errors
+    /// As [`groups`](Self::groups).
+    pub fn groups_among(&self, is_one: impl Fn(&Factor<'g>) -> bool) -> Result<Vec<Vec<usize>>> {
         let mut slopes: BTreeMap<usize, HashSet<String>> = BTreeMap::new();
-        for (number, factor) in self.factors().iter().enumerate() {
+        for (number, factor) in self.factors().iter().enumerate().filter(|(_, factor)| is_one(factor)) {
             let inputs: Vec<Var<'g>> =
                 factor.blocks.iter().map(|&block| self.blocks()[block].input).collect();
             let mut all = gradient(self.prior(), &inputs)?;
@@ -29,7 +38,7 @@ impl<'g> Statistics<'g> {
             names(b).any(|name| slopes[&a].contains(name)) || names(a).any(|name| slopes[&b].contains(name))
         };
         let mut groups: Vec<Vec<usize>> = Vec::new();
-        for number in 0..self.factors().len() {
+        for &number in slopes.keys() {
             match groups.iter_mut().find(|group| !group.iter().any(|&other| meets(number, other))) {
                 Some(group) => group.push(number),
                 None => groups.push(vec![number]),

@@ -30,6 +30,7 @@
 //! | `local` | records' own latent values, by a fixed number of sweeps |
 //! | `words` | whether all that a record says are words of topics that it mixes: then zeros are passed over |
 //! | `sign` | whether a value can be negative, and a matrix indefinite |
+//! | `reach` | how large a record's expected statistics can be |
 //! | `substitute` | expressions with values replaced |
 //! | `family` | posterior factors that are not of the prior's family |
 //!
@@ -50,6 +51,7 @@ mod local;
 mod moved;
 mod opened;
 mod products;
+mod reach;
 mod rules;
 mod sign;
 mod statistics;

@@ -5,6 +5,7 @@ use super::blocks::{Block, Factor, Law};
 use super::form::{Known, Moment};
 use super::local::{Kept, Local, Swept, sweep};
 use super::opened::{Laws, Open, Seconds, Watch, expected_prior, family_of, name_of, open};
+use super::reach::sum_of_slopes;
 use super::rules::Rules;
 use super::sign::{is_non_negative, is_semidefinite};
 use super::substitute::substitute;
@@ -291,7 +292,16 @@ impl<'g> Statistics<'g> {
             for (statistic, name, input) in inputs {
                 let total = total && statistic == Statistic::Outer;
                 let site = site.name.clone();
-                blocks.push(Block { site, statistic, total, name, input, touched: false, one_sign: false });
+                blocks.push(Block {
+                    site,
+                    statistic,
+                    total,
+                    name,
+                    input,
+                    touched: false,
+                    one_sign: false,
+                    most: None,
+                });
             }
             factors.push(Factor {
                 site: site.name.clone(),
@@ -305,6 +315,7 @@ impl<'g> Statistics<'g> {
         let inputs = used(graph, &[record])?;
         for block in &mut blocks {
             block.touched = inputs.contains(&block.name);
+            block.most = if block.touched { sum_of_slopes(record, &block.name) } else { Some(0.0) };
             block.one_sign = block.touched && {
                 let slope = gradient(record, &[block.input])?[0];
                 let nothing = HashSet::new();

@@ -83,6 +83,80 @@ fn what_is_debited_is_the_noise_over_the_sensitivity() {
     }
 }
 
+/// Where a record's statistics are probabilities of categories the default norm is that of the largest of them, and no
+/// record reaches more, whatever factors are.
+#[test]
+fn the_norm_of_categories_is_what_a_record_can_reach() {
+    fn one(ctx: &mut Ctx<'_>) -> Result<()> {
+        let p = ctx.sample("p", Dirichlet::symmetric(1.0, 4))?;
+        ctx.each_record(|ctx, r| ctx.observe("a", Categorical::from_probs(p), r.get("a")?))
+    }
+    fn mixed(ctx: &mut Ctx<'_>) -> Result<()> {
+        let pi = ctx.sample("pi", Dirichlet::symmetric(1.0, 3))?;
+        let p = ctx.sample("p", Dirichlet::symmetric(1.0, 4).iid(3))?;
+        let q = ctx.sample("q", Dirichlet::symmetric(1.0, 2).iid(3))?;
+        ctx.each_record(|ctx, r| {
+            ctx.enumerate("z", Categorical::from_probs(pi), |ctx, z| {
+                ctx.observe("a", Categorical::from_probs(p.gather(z)), r.get("a")?)?;
+                ctx.observe("b", Categorical::from_probs(q.gather(z)), r.get("b")?)
+            })
+        })
+    }
+    let records = Records::from_columns([
+        ("a", (0..60).map(|k| f64::from(k % 4)).collect::<Vec<_>>()),
+        ("b", (0..60).map(|k| f64::from(k / 7 % 2)).collect()),
+    ])
+    .unwrap();
+    let budget = Budget { epsilon: 1.0, delta: 1e-5, relation: Relation::AddRemove };
+    type AnyProgram = fn(&mut Ctx<'_>) -> Result<()>;
+    type Sites = Vec<(&'static str, usize)>;
+    let all: [(AnyProgram, Sites, f64); 2] =
+        [(one, vec![("p", 4)], 1.0), (mixed, vec![("pi", 3), ("p", 12), ("q", 6)], 3.0_f64.sqrt())];
+    for (model, sites, norm) in all {
+        let vi = || ConjugateVi::new(model).budget(budget);
+        let plan = vi().plan(records.schema()).unwrap();
+        assert_eq!((plan.most_norm, plan.clip_norm), (Some(norm), norm));
+        assert!(!plan.explain().contains("no record's norm"), "{}", plan.explain());
+        let wide = vi().clip_norm(6.0).plan(records.schema()).unwrap().explain();
+        assert!(wide.contains(&format!("no record's norm is above {norm:.6}")), "{wide}");
+        let half = vi().scale(sites[0].0, 2.0).plan(records.schema()).unwrap();
+        assert!((half.clip_norm.powi(2) - (norm * norm - 0.75)).abs() < 1e-12);
+        for seed in 0..20 {
+            let at: Vec<(String, Vec<f64>)> = sites
+                .iter()
+                .map(|(site, n)| {
+                    let values = numbers(*n, seed).iter().map(|u| 40.0 * (u - 0.6)).collect();
+                    (format!("E[ln {site}]"), values)
+                })
+                .collect();
+            let at: Vec<(&str, Vec<f64>)> = at.iter().map(|(name, x)| (name.as_str(), x.clone())).collect();
+            // Of a norm that clips nothing.
+            let said = Said { budget: Some(budget), clip_norm: Some(100.0), ..Said::default() };
+            let (all, _) = contributions::<f64>(model, &said, &records, &at);
+            let (reached, _) = largest(&all);
+            assert!(reached > 0.5 && reached <= norm * (1.0 + 1e-12), "{reached} {norm}");
+        }
+    }
+    // Counts of words have no bound.
+    let plan = ConjugateVi::new(lda).budget(budget).plan(documents().schema()).unwrap();
+    assert_eq!((plan.most_norm, plan.clip_norm), (None, 6.0));
+}
+
+/// A δ that allows a mechanism to publish some records whole is told of where their number is public.
+#[test]
+fn a_report_knows_how_many_records_there_are_where_that_is_public() {
+    let records = Sensitive::new(documents());
+    for (relation, known) in [(Relation::ReplaceOne, Some(30.0)), (Relation::AddRemove, None)] {
+        let budget = Budget { epsilon: 1.0, delta: 0.05, relation };
+        let fit =
+            ConjugateVi::new(lda).budget(budget).steps(1).seed(Seed::for_tests(1)).fit(&records).unwrap();
+        assert_eq!(fit.privacy().known_records, known);
+        assert_eq!(fit.privacy().published_by_delta(), known.map(|known| 0.05 * known));
+    }
+    let open = ConjugateVi::new(lda).without_privacy().steps(1).fit(&records).unwrap();
+    assert_eq!(open.privacy().known_records, None);
+}
+
 /// The mechanism refuses by itself, without what a fit says of a ledger of another relation.
 #[test]
 fn noise_for_replaced_records_is_not_paid_for_where_presence_is_protected() {

@@ -211,6 +211,17 @@ fn a_likelihood_without_a_maximum_is_refused_before_anything_is_paid() {
     let vi = ConjugateVi::new(hierarchical).without_privacy().estimate(Estimate::Likelihood);
     let told = vi.plan(&Schema::new([("x", 2), ("y", 1)]).unwrap()).unwrap_err().to_string();
     assert!(told.contains("'tau'") && told.contains("Estimate::Mode"), "{told}");
+    // Public constants say something of the mean, too.
+    let with_public = |ctx: &mut Ctx<'_>| {
+        let mu = ctx.sample("mu", Normal::new(0.0, 10.0))?;
+        ctx.observe("before", Normal::new(mu, 1.0), ctx.constant(3.0))?;
+        ctx.each_record(|ctx, r| ctx.observe("x", Normal::new(mu, 1.0), r.get("x")?))
+    };
+    let vi = |estimate| ConjugateVi::new(with_public).without_privacy().estimate(estimate);
+    let one = Schema::new([("x", ())]).unwrap();
+    let told = vi(Estimate::Likelihood).plan(&one).unwrap_err().to_string();
+    assert!(told.contains("'before'") && told.contains("Estimate::Mode"), "{told}");
+    assert!(vi(Estimate::Mode).plan(&one).is_ok());
     // No documents: topics stay at numbers that are finite, whatever noise says.
     let none = Records::from_columns([("counts", Array2::<u8>::zeros((0, 8)))]).unwrap();
     let budget = Budget { epsilon: 1.0, delta: 1e-5, relation: Relation::AddRemove };

@@ -1,7 +1,12 @@
 //! Factors that meet each other and are updated from one release.
 
 use super::{BlockState, FactorState, Factors};
-use ppl_core::conjugate::Statistic;
+use crate::error::Result;
+use ppl_core::conjugate::{Statistic, Statistics};
+
+fn is_normal(family: &str) -> bool {
+    matches!(family, "Normal" | "MultivariateNormal")
+}
 
 impl Factors {
     /// Lets normal factors that meet each other and are updated from one release go `1/G` of the way to their new
@@ -16,15 +21,14 @@ impl Factors {
     ///
     /// That is proved of the first step. Averages of later ones hold statistics of earlier means, and what shorter
     /// steps do there is slow down weights and hidden units together: better on images, see BENCHMARKS.md.
-    pub(in crate::conjugate) fn share_steps(&mut self, groups: &[Vec<usize>]) {
-        let is_normal = |factor: &FactorState| matches!(factor.family, "Normal" | "MultivariateNormal");
-        let meeting = groups
-            .iter()
-            .filter(|group| group.iter().any(|&factor| is_normal(&self.factors[factor])))
-            .count();
-        for factor in self.factors.iter_mut().filter(|factor| is_normal(factor)) {
-            factor.way = 1.0 / meeting.max(1) as f64;
+    ///
+    /// What normals have in common with others, such as the scale of one of them, makes no groups.
+    pub(in crate::conjugate) fn share_steps(&mut self, statistics: &Statistics<'_>) -> Result<()> {
+        let groups = statistics.groups_among(|factor| is_normal(factor.family))?.len();
+        for factor in self.factors.iter_mut().filter(|factor| is_normal(factor.family)) {
+            factor.way = 1.0 / groups.max(1) as f64;
         }
+        Ok(())
     }
 
     /// Puts the mean of a normal, whose natural parameters are new and whose expectations are not, between the old one
@@ -47,5 +51,47 @@ impl Factors {
             }
         }
         self.blocks[second].natural = precisions;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ppl_core::conjugate::Settings;
+    use ppl_core::{Ctx, Graph, Schema};
+    use ppl_distributions::{Gamma, Normal};
+
+    fn scaled(ctx: &mut Ctx<'_>) -> ppl_core::Result<()> {
+        let tau = ctx.sample("tau", Gamma::new(2.0, 3.0))?;
+        let a = ctx.sample("a", Normal::new(0.0, tau.sqrt().reciprocal()))?;
+        let b = ctx.sample("b", Normal::new(0.0, 1.0))?;
+        ctx.each_record(|ctx, r| {
+            ctx.observe("x", Normal::new(a, 1.0), r.get("x")?)?;
+            ctx.observe("y", Normal::new(b, 1.0), r.get("y")?)
+        })
+    }
+
+    fn added(ctx: &mut Ctx<'_>) -> ppl_core::Result<()> {
+        let tau = ctx.sample("tau", Gamma::new(2.0, 3.0))?;
+        let a = ctx.sample("a", Normal::new(0.0, tau.sqrt().reciprocal()))?;
+        let b = ctx.sample("b", Normal::new(0.0, 1.0))?;
+        ctx.each_record(|ctx, r| ctx.observe("x", Normal::new(a + b, 1.0), r.get("x")?))
+    }
+
+    /// Normals go the whole way where they do not meet each other, though one of them meets its scale, and half of it
+    /// where they do.
+    #[test]
+    fn normals_that_do_not_meet_go_the_whole_way() {
+        type AnyProgram = fn(&mut Ctx<'_>) -> ppl_core::Result<()>;
+        let all: [(AnyProgram, f64); 2] = [(scaled, 1.0), (added, 0.5)];
+        for (model, way) in all {
+            let (graph, schema) = (Graph::new(), Schema::new([("x", ()), ("y", ())]).unwrap());
+            let statistics = Statistics::new(&model, &graph, &schema, Settings::default()).unwrap();
+            let scales = vec![1.0; statistics.blocks().len()];
+            let mut factors = Factors::new(&statistics, &scales, None).unwrap();
+            factors.share_steps(&statistics).unwrap();
+            let ways: Vec<f64> = factors.factors.iter().map(|factor| factor.way).collect();
+            assert_eq!(ways, [1.0, way, way]);
+        }
     }
 }

@@ -157,6 +157,6 @@ fn vectors_of_integers() {
     let mut account = ledger(1.0, Relation::ReplaceOne);
     let bounded = Private::over(&data, statistic).bounded_by(worst()).unwrap();
     let released =
-        bounded.release_seeded(Laplace::new(1.0).unwrap(), &mut account, &Seed::for_tests(2)).unwrap();
+        bounded.release_seeded(Laplace::new(1.0).unwrap(), &mut account, Seed::for_tests(2)).unwrap();
     assert_eq!((released.len(), account.debits().len()), (2, 1));
 }

@@ -88,7 +88,7 @@ fn a_release() {
     let lemma = Bound::<Hellinger, ReplaceOne>::stated(dirichlet_hellinger::<ReplaceOne>(&[1.0; 3]).unwrap());
     let mut account = ledger(0.5, Relation::ReplaceOne);
     let bounded = Private::over(&data, learn_p).bounded_by(lemma.unwrap()).unwrap();
-    let released = bounded.release_seeded(gaussian(), &mut account, &Seed::for_tests(4)).unwrap();
+    let released = bounded.release_seeded(gaussian(), &mut account, Seed::for_tests(4)).unwrap();
     assert_eq!((released.epsilon(), released.delta(), account.debits().len()), (0.5, 1e-6, 1));
     let mechanism = gaussian().for_records(3, 12).unwrap();
     let all = histograms(vec!['a', 'b', 'c'], 12..=12, 100).unwrap();
@@ -104,7 +104,7 @@ fn a_release() {
     let mut account = ledger(0.5, Relation::AddRemove);
     let lemma = Bound::<Hellinger, AddRemove>::stated(dirichlet_hellinger::<AddRemove>(&[1.0; 3]).unwrap());
     let bounded = Private::over(&data, learn_p).at_most(15).bounded_by(lemma.unwrap()).unwrap();
-    let released = bounded.release_seeded(gaussian(), &mut account, &Seed::for_tests(4)).unwrap();
+    let released = bounded.release_seeded(gaussian(), &mut account, Seed::for_tests(4)).unwrap();
     assert!(released.posterior().unwrap().parts().any(|(_, data, _)| data.total() != 12));
     assert!(account.spent().unwrap().upper <= 0.5);
 }
