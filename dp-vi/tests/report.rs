@@ -198,7 +198,21 @@ fn what_intervals_hold_of_the_noise_is_said() {
     let (words, corrected) =
         said(far.budget(budget(Relation::AddRemove)).seed(Seed::for_tests(1)).fit(&far_away()).unwrap());
     assert!(words.contains("had not arrived") && corrected, "{words}");
+    // Without privacy steps that were named say how far they still moved.
+    let open = |steps| {
+        let vi = DpVi::new(mean, AutoNormal::new()).without_privacy().seed(Seed::for_tests(1));
+        let report = vi.steps(steps).fit(&far_away()).unwrap().privacy().clone();
+        (report.moved.unwrap(), report.to_string())
+    };
+    let (moved, text) = open(40);
+    assert!(moved > 5.0 && text.contains("NOT CONVERGED. Take more steps"), "{text}");
+    let (moved, text) = open(4_000);
+    assert!(
+        moved < 0.5 && text.contains("  moved      by up to 0.") && !text.contains("CONVERGED"),
+        "{text}"
+    );
     let fit = DpVi::new(two, AutoNormal::new()).without_privacy().fit(&records()).unwrap();
+    assert_eq!(fit.privacy().moved, None);
     assert_eq!(said(fit), ("nothing", false));
 }
 

@@ -348,6 +348,7 @@ fn report(
         releases: plan.charges.as_ref().map(Charges::releases).unwrap_or_default(),
         secret_seed: seed.is_secret(),
         guide: plan.estimate.guide(),
+        moved: None,
         intervals: budget.map(|_| if plan.estimate.is_point() { POINTS } else { LEAVE_OUT }),
         assumes: assumptions(plan.kind),
         not_covered: NOT_COVERED,

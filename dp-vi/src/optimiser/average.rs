@@ -34,6 +34,10 @@ pub(crate) struct TailAverage {
     sum: Vec<f64>,
     from: u64,
     count: u64,
+    /// The sum over the first half of the tail, and how many steps that are; not in a checkpoint, so that a run that was
+    /// resumed after it has none.
+    half: u64,
+    first: Option<Vec<f64>>,
     relative: Vec<Relative>,
     /// Sums of variances, of one set of relative scales after the other.
     variances: Vec<f64>,
@@ -43,7 +47,7 @@ impl TailAverage {
     pub(crate) fn new(parameters: usize, steps: u64, fraction: f64) -> Self {
         let tail = ((steps as f64 * fraction).ceil() as u64).clamp(1, steps.max(1));
         let (sum, from) = (vec![0.0; parameters], steps.saturating_sub(tail));
-        Self { sum, from, count: 0, relative: Vec::new(), variances: Vec::new() }
+        Self { sum, from, count: 0, half: tail / 2, first: None, relative: Vec::new(), variances: Vec::new() }
     }
 
     /// Averages the variances of scales that are relative to factors: pairs of names of parameters, and which
@@ -78,6 +82,17 @@ impl TailAverage {
         let scales = self.relative.iter().flat_map(|relative| relative.squares(parameters));
         let variances = scales.map(|(scale, squares)| (2.0 * parameters[scale]).exp() * squares);
         self.variances.iter_mut().zip(variances).for_each(|(sum, variance)| *sum += variance);
+        if self.count == self.half {
+            self.first = Some(self.sum.clone());
+        }
+    }
+
+    /// The means over the first half of the tail and over what comes after it, where there are as many steps after it.
+    pub(crate) fn halves(&self) -> Option<(Vec<f64>, Vec<f64>)> {
+        let first = self.first.as_ref().filter(|_| self.count >= 2 * self.half)?;
+        let (half, rest) = (self.half as f64, (self.count - self.half) as f64);
+        let second = self.sum.iter().zip(first).map(|(sum, first)| (sum - first) / rest).collect();
+        Some((first.iter().map(|sum| sum / half).collect(), second))
     }
 
     /// The mean, or `now` if the tail has not begun.
@@ -125,6 +140,10 @@ mod tests {
         }
         assert_eq!(average.mean(&[9.0]), [2.5]);
         assert_eq!(TailAverage::new(1, 4, 0.5).mean(&[9.0]), [9.0]);
+        assert_eq!(average.halves(), Some((vec![2.0], vec![3.0])));
+        let mut begun = TailAverage::new(1, 8, 1.0);
+        (0..7).for_each(|step| begun.take(step, &[step as f64]));
+        assert_eq!(begun.halves(), None);
     }
 
     #[test]

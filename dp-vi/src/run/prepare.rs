@@ -167,6 +167,7 @@ impl<'m, G: Guide, S: Subsampling> DpVi<AnyModel<'m>, G, S> {
             releases: charges.as_ref().map(Charges::releases).unwrap_or_default(),
             secret_seed: seed.is_secret(),
             guide: guide.describe(),
+            moved: None,
             intervals: budget.map(|_| LEAVE_OUT),
             assumes: assumptions(plan.noise),
             not_covered: NOT_COVERED,

@@ -1,7 +1,7 @@
 //! Runs without records: models of public constants.
 
 use super::dp_vi::{AnyModel, DpVi};
-use super::training::{corrected, locations};
+use super::training::{corrected, locations, moved_between};
 use crate::error::{Error, Result};
 use crate::guides::guide::Guide;
 use crate::objective::initial::InitialValues;
@@ -145,7 +145,10 @@ impl<G: Guide, S> DpVi<AnyModel<'_>, G, S> {
             return Err(Error::NotFinite { steps: left_out, of: done });
         }
         let found = average.mean(&parameters);
-        outcome((&mut shared, &guide), hessian, &found, PrivacyReport::of_public(&guide, plan.steps, done))
+        let moved = average.halves().filter(|_| hessian.is_none());
+        let moved = moved.and_then(|halves| moved_between(&shared, &guide, &halves, &found));
+        let report = PrivacyReport { moved, ..PrivacyReport::of_public(&guide, plan.steps, done) };
+        outcome((&mut shared, &guide), hessian, &found, report)
     }
 }
 

@@ -493,7 +493,11 @@ impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
         };
         let follows = matches!(self.report.clipping, Some(Clipping::Quantile(_) | Clipping::Adaptive));
         let last_clip_norm = bound.filter(|_| follows);
-        let report = PrivacyReport { steps_done: self.done, intervals, last_clip_norm, ..self.report };
+        let steps_alone =
+            self.report.budget.is_none() && self.convergence.is_none() && self.laplace.is_none();
+        let moved = self.average.halves().filter(|_| steps_alone);
+        let moved = moved.and_then(|halves| moved_between(shared, &self.guide, &halves, &found));
+        let report = PrivacyReport { steps_done: self.done, moved, intervals, last_clip_norm, ..self.report };
         let parameters = shared.layout.iter().map(|(name, range)| (name.to_owned(), found[range].to_vec()));
         let parameters = parameters.collect();
         let wandered = searched.filter(|_| noise_aware.is_some()).map(|means| means.wandered);
@@ -517,6 +521,26 @@ pub(super) fn locations(shared: &Shared, guide: &dyn Guide, parameters: &[f64]) 
         None => simulation.mean(site),
     };
     shared.marginals(guide, parameters).into_iter().enumerate().map(location).collect()
+}
+
+/// The largest distance of means at two sets of parameters, in standard deviations at a third; `None` where the guide
+/// has no such values.
+pub(super) fn moved_between(
+    shared: &Shared,
+    guide: &dyn Guide,
+    (first, second): &(Vec<f64>, Vec<f64>),
+    found: &[f64],
+) -> Option<f64> {
+    let scales = shared.marginals(guide, found).into_iter().map(|marginal| marginal.map(|found| found.scale));
+    let means = locations(shared, guide, first).into_iter().zip(locations(shared, guide, second));
+    let latent =
+        shared.sites.iter().zip(scales).zip(means).filter(|((site, _), _)| site.kind != SiteKind::Param);
+    let moves = latent.flat_map(|((_, scale), (first, second))| {
+        let scale = scale.unwrap_or_default();
+        let moves = first.into_iter().zip(second).zip(scale).filter(|(_, scale)| *scale > 0.0);
+        moves.map(|((first, second), scale)| (first - second).abs() / scale).collect::<Vec<f64>>()
+    });
+    moves.reduce(f64::max)
 }
 
 /// What the guide says of the sites' values, whatever coordinates the run was made in.

@@ -18,17 +18,19 @@ impl fmt::Display for PrivacyReport {
                 f,
                 "If these constants come from people's records, nothing here protects those people."
             )?;
-            return write!(f, "  steps      {} of {}", self.steps_done, self.steps);
+            write!(f, "  steps      {} of {}", self.steps_done, self.steps)?;
+            return self.write_moved(f);
         }
         let (Some(budget), Some(epsilon)) = (&self.budget, &self.epsilon) else {
             writeln!(
                 f,
                 "NOT PRIVATE. No gradient was clipped and no noise was added: this result may reveal any record."
             )?;
-            return match &self.scheme {
+            match &self.scheme {
                 Some(scheme) => write!(f, "  sampling   {scheme}; {} steps", self.steps_done),
                 None => write!(f, "  steps      {}", self.steps_done),
-            };
+            }?;
+            return self.write_moved(f);
         };
         if !self.secret_seed {
             writeln!(
@@ -181,5 +183,24 @@ fn guess(relation: Relation) -> &'static str {
     match relation {
         Relation::AddRemove => "whether a record was there",
         Relation::ReplaceOne => "which of two a record was",
+    }
+}
+
+/// Standard deviations that means may move between the halves of the averaged steps of a fit that has arrived: draws of
+/// the guide move them by some tenths.
+const STILL: f64 = 0.5;
+
+impl PrivacyReport {
+    /// How far a fit of a number of steps still moved.
+    fn write_moved(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(moved) = self.moved else { return Ok(()) };
+        write!(
+            f,
+            "\n  moved      by up to {moved:.2} standard deviations between the halves of the averaged steps"
+        )?;
+        if moved < STILL {
+            return Ok(());
+        }
+        write!(f, ":\n             NOT CONVERGED. Take more steps")
     }
 }

@@ -355,7 +355,7 @@ fn a_prior_is_a_normal() {
     let (precision, pull) = normal_prior(
         &standard_priors(n),
         &evidence(&[1.0, 2.0], &[-0.4, -1.4], &[1.2, -0.8, -0.8, 1.1]),
-        unseen,
+        None,
     )
     .unwrap();
     // Its eigenvalues are 1.95 and .35. In the second's direction draws vary more, and by what they do is
@@ -363,12 +363,9 @@ fn a_prior_is_a_normal() {
     let eigenvalues = precision.symmetric_eigenvalues();
     assert!((eigenvalues.max() - 1.95).abs() < 0.01 && eigenvalues.min() > 0.4, "{eigenvalues}");
     assert!(pull.iter().all(|x| x.is_finite()));
-    let (precision, pull) = normal_prior(
-        &standard_priors(n),
-        &evidence(&[1.0, 2.0], &[-1.0, -2.0], &[1.0, 0.0, 0.0, 1.0]),
-        unseen,
-    )
-    .unwrap();
+    let (precision, pull) =
+        normal_prior(&standard_priors(n), &evidence(&[1.0, 2.0], &[-1.0, -2.0], &[1.0, 0.0, 0.0, 1.0]), None)
+            .unwrap();
     assert!((precision - DMatrix::<f64>::identity(n, n)).amax() < 0.03);
     assert!((pull + DVector::from_row_slice(&[1.0, 2.0])).amax() < 0.03);
     // ln x of a half-Cauchy: density sech(u)/π. At u = 6 slope −1, curvature 2e-5·…, deviation from
@@ -379,7 +376,7 @@ fn a_prior_is_a_normal() {
     let (precision, pull) = normal_prior(
         &priors,
         &evidence(&[6.0, -6.0], &[-0.999_988, 0.999_988], &[2.5e-5, 0.0, 0.0, 2.5e-5]),
-        unseen,
+        None,
     )
     .unwrap();
     let mean: Vec<f64> = (0..n).map(|j| [6.0, -6.0][j] + pull[j] / precision[(j, j)]).collect();
