@@ -209,7 +209,9 @@ fn a_run_leaves_checkpoints_and_goes_on() {
     // Coordinates belong to their checkpoint: without it the fit begins anew, from whatever ledger the rest was paid.
     std::fs::remove_file(folder.path("c")).unwrap();
     let ledger = ["--ledger", "l", "--ledger-epsilon", "1.01"];
-    folder.good(&[&fit[..], &["e.json", "--resume"], &ledger].concat());
+    let told = folder.bad(&[&fit[..], &["e.json", "--resume"], &ledger].concat());
+    assert!(told.contains("no checkpoint c to go on from") && !folder.path("l").exists(), "{told}");
+    folder.good(&[&fit[..], &["e.json"], &ledger].concat());
     let (kept, of) = (folder.read("c.whitening"), folder.read("l"));
     assert!(of.lines().count() > 4, "{of}");
     std::fs::remove_file(folder.path("c")).unwrap();
