@@ -354,6 +354,41 @@ impl Design {
         }
         Ok(OriginalUnits { constant, slopes })
     }
+
+    /// The covariance of the constant and then of the slopes other than the intercept's in the file's own units, for
+    /// that of weights, row by row: with it the standard deviation of any predictor follows.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Length`] unless there is a number for each pair of coefficients.
+    pub fn covariance_in_original_units(&self, covariance: &[f64]) -> Result<Vec<Vec<f64>>> {
+        let count = self.coefficients.len();
+        if covariance.len() != count * count {
+            let (found, expected) = (covariance.len(), count * count);
+            return Err(Error::Length { what: "entries of a covariance", found, expected });
+        }
+        // The constant and each slope are sums of weights: these are their factors.
+        let (mut of_constant, mut factors) = (Vec::with_capacity(count), Vec::with_capacity(count));
+        for place in 0..count {
+            let alone: Vec<f64> = (0..count).map(|other| if other == place { 1.0 } else { 0.0 }).collect();
+            let OriginalUnits { constant, slopes } = self.in_original_units(&alone)?;
+            of_constant.push(constant);
+            factors.push(slopes[place]);
+        }
+        let slopes = (0..count).filter(|&place| self.coefficients[place].meaning != Meaning::Intercept);
+        let slope = |place: usize| {
+            let mut row = vec![0.0; count];
+            row[place] = factors[place];
+            row
+        };
+        let sums: Vec<Vec<f64>> = [of_constant].into_iter().chain(slopes.map(slope)).collect();
+        let times = |row: &[f64], other: &[f64]| -> f64 { row.iter().zip(other).map(|(a, b)| a * b).sum() };
+        let of_sum = |sum: &Vec<f64>| {
+            let by_weight: Vec<f64> = covariance.chunks(count.max(1)).map(|row| times(row, sum)).collect();
+            sums.iter().map(|other| times(&by_weight, other)).collect()
+        };
+        Ok(sums.iter().map(of_sum).collect())
+    }
 }
 
 /// A matrix of features, and a label for each of its rows.

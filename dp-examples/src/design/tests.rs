@@ -325,3 +325,32 @@ proptest! {
         }
     }
 }
+
+/// A predictor has the same variance in the units of the file as on the scale of the weights.
+#[test]
+fn a_covariance_in_original_units_is_that_of_the_same_predictors() {
+    let table = Table::parse("a.csv", b"x,z,s,y\n3,-7,u,1\n4.5,90,w,0\n2,11,v,1\n").unwrap();
+    let bounds = Bounds::parse("b.toml", b"x = [2, 5]\nz = [-10, 200]\ns = ['u', 'v', 'w']").unwrap();
+    let raw = [[3.0, -7.0, 0.0, 0.0], [4.5, 90.0, 0.0, 1.0], [2.0, 11.0, 1.0, 0.0]];
+    for intercept in [Intercept::Included, Intercept::Omitted] {
+        let design = Design::new(&table, &bounds, &"y == 1".parse().unwrap(), None, intercept).unwrap();
+        let count = design.coefficients().len();
+        // That of sums of independent numbers, so that it is one.
+        let root = |j: usize, k: usize| ((3 * j + 5 * k) % 7) as f64 - 2.5;
+        let entry = |j, k| (0..count).map(|m| root(j, m) * root(k, m)).sum::<f64>();
+        let covariance: Vec<f64> = (0..count * count).map(|at| entry(at / count, at % count)).collect();
+        let found = design.covariance_in_original_units(&covariance).unwrap();
+        for (features, raw) in design.features().rows().into_iter().zip(raw) {
+            let original: Vec<f64> = [1.0].into_iter().chain(raw).collect();
+            let variance = |of: &[f64], by: &dyn Fn(usize, usize) -> f64| -> f64 {
+                let pairs = (0..of.len()).flat_map(|j| (0..of.len()).map(move |k| (j, k)));
+                pairs.map(|(j, k)| of[j] * of[k] * by(j, k)).sum()
+            };
+            let scaled = variance(&features.to_vec(), &|j, k| covariance[j * count + k]);
+            let of_raw = variance(&original, &|j, k| found[j][k]);
+            // Sums of 25 terms of at most 10⁴ each, all of them right to a part in 10¹⁵.
+            assert!((scaled - of_raw).abs() < 1e-9, "{scaled} and {of_raw}");
+        }
+        assert!(matches!(design.covariance_in_original_units(&covariance[1..]), Err(Error::Length { .. })));
+    }
+}
