@@ -137,9 +137,18 @@ pub(super) fn levels(pieces: &[Piece], kind: &Kind, most: usize, least: f64) -> 
         _ => of_numbers(values, most, least),
     };
     let levels = found.iter().max().map_or(0, |most| most + 1);
-    // Without missing values their piece joins the first level, where it has no weight.
-    found.push(if pieces[values.len()].mass > 0.0 { levels } else { 0 });
+    // Without missing values their piece has no weight, and joins the largest level: those records that lack a value
+    // all the same, too few to stand out of the noise, are counted there in joint marginals, and change it the least.
+    let missing = if pieces[values.len()].mass > 0.0 { levels } else { largest(values, &found) };
+    found.push(missing);
     found
+}
+
+/// The level with the most records.
+fn largest(values: &[Piece], levels: &[usize]) -> usize {
+    let mut masses = vec![0.0; levels.iter().max().map_or(0, |most| most + 1)];
+    values.iter().zip(levels).for_each(|(piece, &level)| masses[level] += piece.mass);
+    (0..masses.len()).rev().max_by(|&a, &b| masses[a].total_cmp(&masses[b])).unwrap_or(0)
 }
 
 fn of_categories(values: &[Piece], least: f64) -> Vec<usize> {
@@ -226,6 +235,27 @@ mod tests {
             prop_assert!(found.windows(2).all(|pair| pair[1] == pair[0] || pair[1] == pair[0] + 1));
             prop_assert!(found[found.len() - 1] <= 2 * most);
         }
+    }
+
+    fn categories(masses: &[f64]) -> Vec<Piece> {
+        let piece =
+            |(cell, &mass)| Piece { first: cell, last: cell, mass, variance: 1.0, guess: 0.0, block: None };
+        masses.iter().enumerate().map(piece).collect()
+    }
+
+    fn of_kind(masses: &[f64], most: usize) -> Vec<usize> {
+        let names = (1..masses.len()).map(|name| name.to_string()).collect();
+        levels(&categories(masses), &Kind::Categories(names), most, 10.0)
+    }
+
+    /// Records that lack a value, too few to be seen, are counted with the most: with the first, which may be a rare
+    /// one, they would have been most of what its joint marginals say.
+    #[test]
+    fn missing_values_that_are_not_seen_join_the_largest_level() {
+        assert_eq!(of_kind(&[12.0, 500.0, 40.0, 0.0], usize::MAX), [0, 1, 2, 1]);
+        assert_eq!(of_kind(&[0.0, 0.0, 0.0], usize::MAX), [0, 0, 0]);
+        let found = levels(&categories(&[12.0, 500.0, 13.0, 0.0]), &Kind::Whole { low: 0, high: 2 }, 4, 10.0);
+        assert_eq!(found[3], found[1]);
     }
 
     #[test]
