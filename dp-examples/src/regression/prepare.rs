@@ -5,7 +5,7 @@ use std::path::Path;
 use super::family::Family;
 use super::outcome::{Outcome, outcomes};
 use crate::formula::matrix::Design;
-use crate::formula::{Factor, Formula, Response, Term};
+use crate::formula::{Factor, Formula, Response, Term, name};
 use crate::schema::{Entry, Frame, Kind, Schema, categories_of, draft};
 use crate::table::Table;
 use crate::{Error, Result};
@@ -108,6 +108,15 @@ fn prepare_and<T>(
     drop(table);
     for column in frame.missing() {
         formula.terms.push(Term { factors: vec![Factor::Column(column.clone())] });
+    }
+    if formula.terms.is_empty() && !formula.groups.is_empty() {
+        let reason = format!(
+            "'{formula}': no term is left that all records share, and a model of groups alone is not fitted; leave the \
+             intercept in, as in {} ~ 1 + (1 | {})",
+            name(formula.outcome()),
+            name(&formula.groups[0].column)
+        );
+        return Err(Error::Formula { reason });
     }
     let design = Design::new(&formula, &frame)?;
     Ok((Prepared { formula, schema }, design, found))

@@ -39,7 +39,8 @@ pub(super) fn parse(text: &str) -> Result<Formula> {
     };
     let mut terms = match parser.sum(vec![Term::default()])? {
         Piece::Terms(terms) => terms,
-        Piece::Special => vec![Term::default()],
+        // The intercept was taken out, and nothing but offsets and groups is left.
+        Piece::Special => Vec::new(),
     };
     parser.expect_end()?;
     terms.sort_by_key(|term| term.factors.len());
