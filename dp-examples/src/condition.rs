@@ -195,7 +195,8 @@ const CLOSING: &str = "the quote opened here is never closed";
 const ESCAPE: &str = "expected \\\" or \\\\ after a backslash";
 const NOTHING: &str = "expected nothing after the value; a condition is one comparison";
 
-fn is_operator(character: char) -> bool {
+/// Whether an operator begins with it.
+pub(crate) fn is_operator(character: char) -> bool {
     matches!(character, '<' | '>' | '=' | '!')
 }
 
