@@ -10,7 +10,7 @@
 //! bs(x, knots=[3, 7])  B-splines with public knots, of degree 3 between the public bounds
 //! C(x)                 a column of categories, as it would be by itself
 //! offset(x)            a term whose coefficient is 1
-//! .                    all other columns that are publicly described
+//! .                    all other columns that are publicly described, or whose categories are declared public
 //! (1 | g), (x | g), (0 + x | g)      intercepts and slopes that differ by group
 //! ```
 //!
