@@ -202,8 +202,9 @@ impl Design {
     /// [`Error::LabelAmongFeatures`], [`Error::NoFeatures`]), with the bounds ([`Error::MissingBounds`],
     /// [`Error::MissingCategories`], [`Error::BoundForMissingColumn`], [`Error::Schema`]), with a cell
     /// ([`Error::EmptyCell`], [`Error::NotANumber`], [`Error::NotFinite`], [`Error::UnknownCategory`]), with a column
-    /// ([`Error::TooManyCategories`], [`Error::SingleCategory`]), with the labels ([`Error::OneClass`]), or with the
-    /// size of the matrix ([`Error::DesignSize`]).
+    /// ([`Error::TooManyCategories`], [`Error::SingleCategory`]), with the labels ([`Error::OneClass`],
+    /// [`Error::MissingValue`], and [`Error::Formula`] where their column cannot hold what is compared with), or with
+    /// the size of the matrix ([`Error::DesignSize`]).
     pub fn new(
         table: &Table,
         bounds: &Bounds,
@@ -417,7 +418,7 @@ impl Columns {
         bounds.check_columns(table)?;
         bounds.check_use(condition.column())?;
         let columns = feature_columns(table, condition, chosen)?;
-        Self::filled(table, bounds, &columns, labels(table, condition)?, intercept)
+        Self::filled(table, bounds, &columns, labels(table, bounds, condition)?, intercept)
     }
 
     fn filled(
@@ -592,8 +593,17 @@ fn feature_columns<'a>(
     Ok(columns)
 }
 
-fn labels(table: &Table, condition: &Condition) -> Result<Array1<f64>> {
-    let holds = condition.evaluate(table)?;
+/// For which records the condition holds. None of them lacks a value: that is neither yes nor no.
+fn holds(table: &Table, bounds: &Bounds, condition: &Condition) -> Result<Vec<bool>> {
+    match bounds.schema().get(condition.column()) {
+        Some(entry) => condition.check_described(entry, table)?,
+        None => condition.check_undescribed(table)?,
+    }
+    condition.evaluate(table)
+}
+
+fn labels(table: &Table, bounds: &Bounds, condition: &Condition) -> Result<Array1<f64>> {
+    let holds = holds(table, bounds, condition)?;
     let one_class =
         |holds| Error::OneClass { file: table.name().into(), expression: condition.to_string(), holds };
     if holds.iter().all(|&positive| positive) {

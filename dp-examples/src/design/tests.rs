@@ -354,3 +354,30 @@ fn a_covariance_in_original_units_is_that_of_the_same_predictors() {
         assert!(matches!(design.covariance_in_original_units(&covariance[1..]), Err(Error::Length { .. })));
     }
 }
+
+/// A label that is missing, or that its column cannot have, is neither 0 nor 1.
+#[test]
+fn labels_are_known() {
+    let of = |label: &str, condition: &str, cell: &str| {
+        let text = format!("y,x\nhigh,1\nlow,2\n{cell},3\n");
+        let table = Table::parse("a.csv", text.as_bytes()).unwrap();
+        let bounds = Bounds::parse("b.toml", format!("x = [0, 9]\n{label}").as_bytes()).unwrap();
+        let condition: Condition = condition.parse().unwrap();
+        let table = bounds.complete(table, &condition, None)?;
+        Design::new(&table, &bounds, &condition, None, Intercept::Included)
+            .map(|found| found.labels().to_vec())
+    };
+    let (listed, dropped) = ("y = ['low', 'high']", "y = { categories = ['low', 'high'], missing = 'drop' }");
+    for cell in ["?", "NA"] {
+        for label in ["", listed] {
+            assert!(
+                matches!(of(label, "y == high", cell), Err(Error::MissingValue { line: 4, .. })),
+                "{cell}"
+            );
+        }
+        assert_eq!(of(dropped, "y == high", cell).unwrap(), [1.0, 0.0]);
+    }
+    assert!(matches!(of(listed, "y == high", "middle"), Err(Error::UnknownCategory { line: 4, .. })));
+    assert_eq!(of("", "y == 'high'", "middle").unwrap(), [1.0, 0.0, 0.0]);
+    assert!(matches!(of(listed, "y == hihg", "low"), Err(Error::Formula { .. })));
+}

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use super::family::Family;
 use super::outcome::{Outcome, outcomes};
+use crate::condition::Comparand;
 use crate::formula::matrix::Design;
 use crate::formula::{Factor, Formula, Response, Term, name};
 use crate::schema::{Entry, Frame, Kind, Schema, categories_of, draft};
@@ -134,7 +135,8 @@ fn read_categories(schema: &Schema, table: &Table, column: &str) -> Result<Optio
 /// Categories that are read from the records, where the user says that they are public.
 fn with_public_categories(mut schema: Schema, formula: &Formula, table: &Table) -> Result<Schema> {
     let outcome = match &formula.response {
-        Response::Condition(_) => None,
+        // Numbers are compared as they are.
+        Response::Condition(condition) if matches!(condition.comparand(), Comparand::Number(_)) => None,
         _ => Some(formula.outcome()),
     };
     for column in formula.columns().into_iter().chain(outcome) {
