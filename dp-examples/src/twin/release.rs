@@ -168,9 +168,9 @@ fn core(columns: &[Encoding], mut named: Vec<usize>, target: Option<usize>) -> R
     }
 }
 
-/// How many levels each column may have, that of missing values among them. A target is measured with every column beside
-/// the core, so that each of these pairs has to have few enough cells whatever the records are: of columns with more
-/// categories than that the rarest share a level. (Columns of numbers have fewer levels anyway.)
+/// How many levels each column may have, that of missing values among them. A target is measured with every column
+/// beside the core, so that each of these pairs has to have few enough cells whatever the records are: of columns with
+/// more categories than that the rarest share a level. (Columns of numbers have fewer levels anyway.)
 fn caps(columns: &[Encoding], core: &[usize], target: Option<usize>) -> Vec<usize> {
     let mut caps = vec![usize::MAX; columns.len()];
     let Some(target) = target else { return caps };
@@ -242,8 +242,8 @@ mod tests {
         assert_eq!(caps(&columns, &[], None), [usize::MAX; 3]);
     }
 
-    /// Two columns of 10,000 public categories, all of which stand out of the noise: with one of them for a target their
-    /// pair would have 10⁸ cells, more than can be counted, which would be known when they have been paid for.
+    /// Two columns of 10,000 public categories, all of which stand out of the noise: with one of them for a target
+    /// their pair would have 10⁸ cells, more than can be counted, which would be known when they have been paid for.
     #[test]
     fn columns_of_many_categories_can_be_counted_with_a_target() {
         let columns = [categories(10_000), categories(10_000), categories(2)];

@@ -25,8 +25,8 @@ pub(super) struct Singles {
 
 impl Singles {
     /// From the marginals of the columns, and of the blocks of those that have any. `most` says how many levels a
-    /// column, by its place, of numbers should have for a number of records; none has fewer than `least` records. `caps`
-    /// are the levels that each column of categories may have, that of missing values among them.
+    /// column, by its place, of numbers should have for a number of records; none has fewer than `least` records.
+    /// `caps` are the levels that each column of categories may have, that of missing values among them.
     pub(super) fn new(
         columns: &[Encoding],
         released: &[Marginal],
