@@ -1,8 +1,10 @@
 //! The condition that makes labels: `rings >= 10`, `class == "yes"`.
 
+use std::collections::HashSet;
 use std::fmt;
 use std::str::FromStr;
 
+use crate::schema::{Entry, Kind, MISSING_TEXTS, date};
 use crate::table::Table;
 use crate::{Error, Result};
 
@@ -66,8 +68,8 @@ pub enum Comparand {
 /// A comparison of one column with one value, true for the positive records.
 ///
 /// The column may be quoted (`"ring count" > 9`); a value is a number if it reads as one, and a text if it is
-/// quoted or does not. Inside quotes `\"` is a quote and `\\` a backslash. White space around the three parts
-/// is ignored.
+/// quoted or does not. Inside double quotes `\"` is a quote and `\\` a backslash; single quotes hold what stands
+/// between them as it is. White space around the three parts is ignored.
 ///
 /// # Examples
 ///
@@ -148,6 +150,84 @@ impl Condition {
         Ok(holds)
     }
 
+    /// Checks a comparison on a column that a schema knows: what is compared with is something that the column can
+    /// hold, and a cell without a value, or with one that the column cannot hold, is neither yes nor no. Records that
+    /// lack a value and are to be left out have to be left out before.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Formula`] for what is compared with; [`Error::MissingValue`], [`Error::UnknownCategory`],
+    /// [`Error::NotANumber`], [`Error::NotFinite`] and [`Error::NotADate`] for cells.
+    pub(crate) fn check_described(&self, entry: &Entry, table: &Table) -> Result<()> {
+        self.check_comparand(&entry.kind)?;
+        let known: HashSet<&str> = match &entry.kind {
+            Kind::Categories(names) => names.iter().map(String::as_str).collect(),
+            Kind::Range { .. } | Kind::Dates { .. } => HashSet::new(),
+        };
+        for cell in table.cells(&self.column)? {
+            match &entry.kind {
+                _ if entry.is_missing(cell.text()) => return Err(cell.missing()),
+                Kind::Categories(names) if !known.contains(cell.text()) => return Err(cell.unknown(names)),
+                Kind::Dates { .. } if date::days(cell.text()).is_none() => return Err(cell.not_a_date()),
+                Kind::Range { .. } => drop(cell.number()?),
+                Kind::Categories(_) | Kind::Dates { .. } => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks that no record lacks a value of a column that no schema knows: what usually stands for a missing value
+    /// does so here, unless it is what is compared with.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::MissingColumn`]; [`Error::MissingValue`].
+    pub(crate) fn check_undescribed(&self, table: &Table) -> Result<()> {
+        let Comparand::Text(text) = &self.comparand else { return Ok(()) };
+        let is_missing = |cell: &str| !cell.is_empty() && cell != text && MISSING_TEXTS.contains(&cell);
+        match table.cells(&self.column)?.find(|cell| is_missing(cell.text())) {
+            Some(cell) => Err(cell.missing()),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether a column of this kind can hold what is compared with: else all records would be on one side.
+    fn check_comparand(&self, kind: &Kind) -> Result<()> {
+        let column = &self.column;
+        let none = |names: &[String], value: &str| {
+            format!("'{value}' is none of the categories of {column}: {}", names.join(", "))
+        };
+        let number = |name: &String| name.parse::<f64>().ok().filter(|number| number.is_finite());
+        let reason = match (kind, &self.comparand) {
+            (Kind::Categories(names), Comparand::Text(text)) if !names.contains(text) => none(names, text),
+            (Kind::Categories(names), Comparand::Number(value)) => {
+                match names.iter().find(|name| number(name).is_none()) {
+                    Some(name) => format!(
+                        "'{self}': {column} has the category '{name}', which is no number; a category is \
+                         compared with a text in quotes, as in {column} == \"{name}\""
+                    ),
+                    None if !self.operator.orders()
+                        && !names.iter().any(|name| number(name) == Some(*value)) =>
+                    {
+                        none(names, &value.to_string())
+                    }
+                    None => return Ok(()),
+                }
+            }
+            (Kind::Range { .. }, Comparand::Text(text)) => format!(
+                "'{self}': {column} is a column of numbers, and \"{text}\" is a text; compare with a number, \
+                 without quotes"
+            ),
+            (Kind::Dates { .. }, Comparand::Text(text)) if date::days(text).is_some() => return Ok(()),
+            (Kind::Dates { .. }, _) => format!(
+                "'{self}': {column} is a column of dates, which are compared with a date in quotes, as in {column} == \
+                 \"2024-02-29\""
+            ),
+            _ => return Ok(()),
+        };
+        Err(Error::Formula { reason })
+    }
+
     fn compare(&self, cell: f64, number: f64) -> bool {
         match self.operator {
             Operator::AtLeast => cell >= number,
@@ -165,7 +245,7 @@ impl fmt::Display for Condition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let bare = !self.column.is_empty()
             && self.column.trim() == self.column
-            && !self.column.starts_with(['"', '`'])
+            && !self.column.starts_with(['"', '\'', '`'])
             && !self.column.contains(is_operator);
         if bare {
             f.write_str(&self.column)?;
@@ -195,7 +275,8 @@ const CLOSING: &str = "the quote opened here is never closed";
 const ESCAPE: &str = "expected \\\" or \\\\ after a backslash";
 const NOTHING: &str = "expected nothing after the value; a condition is one comparison";
 
-fn is_operator(character: char) -> bool {
+/// Whether an operator begins with it.
+pub(crate) fn is_operator(character: char) -> bool {
     matches!(character, '<' | '>' | '=' | '!')
 }
 
@@ -219,10 +300,9 @@ fn parse(all: &[char]) -> Result<Condition, Mistake> {
     let start = skip_space(all, 0);
     let (column, after) = if all.get(start) == Some(&'"') {
         quoted_text(all, start)?
-    } else if all.get(start) == Some(&'`') {
+    } else if matches!(all.get(start), Some('`' | '\'')) {
         // As a formula writes names that are no words.
-        let end = (start + 1..all.len()).find(|&i| all[i] == '`').ok_or((start, CLOSING))?;
-        (all[start + 1..end].iter().collect(), end + 1)
+        literal_text(all, start)?
     } else {
         let end = (start..all.len()).find(|&i| is_operator(all[i])).unwrap_or(all.len());
         (trimmed(&all[start..end]), end)
@@ -243,8 +323,9 @@ fn parse(all: &[char]) -> Result<Condition, Mistake> {
 fn value(all: &[char], start: usize) -> Result<Comparand, Mistake> {
     match all.get(start) {
         None => Err((start, VALUE)),
-        Some('"') => {
-            let (text, after) = quoted_text(all, start)?;
+        Some(quote @ ('"' | '\'')) => {
+            let (text, after) =
+                if *quote == '"' { quoted_text(all, start)? } else { literal_text(all, start)? };
             let end = skip_space(all, after);
             if end < all.len() { Err((end, NOTHING)) } else { Ok(Comparand::Text(text)) }
         }
@@ -281,6 +362,12 @@ fn quoted_text(all: &[char], start: usize) -> Result<(String, usize), Mistake> {
     Err((start, CLOSING))
 }
 
+/// The text between the quote at `start` and the next one like it, as it is, and the index after that.
+fn literal_text(all: &[char], start: usize) -> Result<(String, usize), Mistake> {
+    let end = (start + 1..all.len()).find(|&i| all[i] == all[start]).ok_or((start, CLOSING))?;
+    Ok((all[start + 1..end].iter().collect(), end + 1))
+}
+
 fn skip_space(all: &[char], from: usize) -> usize {
     (from..all.len()).find(|&i| !all[i].is_whitespace()).unwrap_or(all.len())
 }
@@ -294,6 +381,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::schema::Schema;
     use crate::strategies;
 
     fn parts(expression: &str) -> (String, Operator, Comparand) {
@@ -312,8 +400,66 @@ mod tests {
         assert_eq!(parts("`ring count` > 9"), expected);
         assert_eq!(parts(" `ring count`>9"), expected);
         assert!(message("`ring count > 9").contains("never closed"));
-        let odd: Condition = Condition::new("`x", Operator::Equal, Comparand::Number(1.0)).unwrap();
-        assert_eq!(odd.to_string().parse::<Condition>().unwrap(), odd);
+        for name in ["`x", "'x'"] {
+            let odd: Condition = Condition::new(name, Operator::Equal, Comparand::Number(1.0)).unwrap();
+            assert_eq!(odd.to_string().parse::<Condition>().unwrap(), odd);
+        }
+    }
+
+    /// As in a formula, where both kinds of quotes hold a text: the quotes are none of it.
+    #[test]
+    fn single_quotes_are_quotes() {
+        let text = |text: &str| Comparand::Text(text.to_owned());
+        assert_eq!(parts("income == 'high'"), ("income".to_owned(), Operator::Equal, text("high")));
+        assert_eq!(parts("income != '>50K' ").2, text(">50K"));
+        assert_eq!(parts(r#"a == '\"b\'"#).2, text(r#"\"b\"#));
+        assert_eq!(parts("a == '10'").2, text("10"));
+        assert_eq!(parts("'ring count' > 9").0, "ring count");
+        assert_eq!(parts("name == O'Neill").2, text("O'Neill"));
+        assert_eq!(message("a == 'b"), format!("'a == 'b' at character 6: {CLOSING}"));
+        assert_eq!(message("a == 'b' c"), format!("'a == 'b' c' at character 10: {NOTHING}"));
+    }
+
+    /// What a comparison on a described column is refused for, and with which cells.
+    #[test]
+    fn described_columns_hold_what_is_compared_and_have_a_value_everywhere() {
+        let told = |entry: &str, condition: &str, cell: &str| {
+            let schema = Schema::parse("s.toml", format!("y = {entry}").as_bytes()).unwrap();
+            let table = Table::parse("a.csv", format!("y,x\n{cell},1\n").as_bytes()).unwrap();
+            let condition: Condition = condition.parse().unwrap();
+            let checked = condition.check_described(schema.get("y").unwrap(), &table);
+            checked.err().map_or_else(String::new, |error| error.to_string())
+        };
+        let numbers = "{ range = [0, 120], missing_texts = ['99'] }";
+        let dates = "{ range = ['1920-01-01', '2020-12-31'], since = '1970-01-01' }";
+        for (entry, condition, cell, expected) in [
+            (numbers, "y >= 10", "98", ""),
+            (numbers, "y >= 10", "99", "a.csv:2: column 'y'"),
+            (numbers, "y >= 10", "", "a.csv:2: column 'y'"),
+            (numbers, "y == '10'", "10", "a column of numbers"),
+            ("['1', '2', '3']", "y >= 2", "3", ""),
+            ("['1', '2', '3']", "y >= 2", "4", "one of the categories"),
+            ("['1', '2', '3']", "y >= 2", "NA", "a.csv:2: column 'y'"),
+            ("['1', '2', '3']", "y == 5", "1", "none of the categories of y"),
+            ("['1', '2', 'more']", "y == 1", "1", "y == \"more\""),
+            ("['low', 'high']", "y == 'high'", "low", ""),
+            ("['low', 'high']", "y == 'high'", "?", "a.csv:2: column 'y'"),
+            ("['low', 'high']", "y == 'high'", "middle", "one of the categories"),
+            ("['low', 'high']", "y != 'hihg'", "low", "none of the categories"),
+            ("['low', '?']", "y == 'low'", "?", ""),
+            (dates, "y == '2000-01-01'", "1999-12-31", ""),
+            (dates, "y == '2000-01-01'", "x", "a date like"),
+            (dates, "y == '2000-01-01'", "NA", "a.csv:2: column 'y'"),
+            (dates, "y == 'yes'", "1999-12-31", "a date in quotes"),
+        ] {
+            let told = told(entry, condition, cell);
+            let as_expected = if expected.is_empty() { told.is_empty() } else { told.contains(expected) };
+            assert!(as_expected, "{entry}, {condition}, {cell}: {told}");
+        }
+        let table = Table::parse("a.csv", b"y,x\nyes,1\nNA,1\n").unwrap();
+        let undescribed = |text: &str| text.parse::<Condition>().unwrap().check_undescribed(&table);
+        assert!(matches!(undescribed("y == yes"), Err(Error::MissingValue { line: 3, .. })));
+        assert_eq!(undescribed("y == NA"), Ok(()));
     }
 
     #[test]

@@ -202,8 +202,9 @@ impl Design {
     /// [`Error::LabelAmongFeatures`], [`Error::NoFeatures`]), with the bounds ([`Error::MissingBounds`],
     /// [`Error::MissingCategories`], [`Error::BoundForMissingColumn`], [`Error::Schema`]), with a cell
     /// ([`Error::EmptyCell`], [`Error::NotANumber`], [`Error::NotFinite`], [`Error::UnknownCategory`]), with a column
-    /// ([`Error::TooManyCategories`], [`Error::SingleCategory`]), with the labels ([`Error::OneClass`]), or with the
-    /// size of the matrix ([`Error::DesignSize`]).
+    /// ([`Error::TooManyCategories`], [`Error::SingleCategory`]), with the labels ([`Error::OneClass`],
+    /// [`Error::MissingValue`], and [`Error::Formula`] where their column cannot hold what is compared with), or with
+    /// the size of the matrix ([`Error::DesignSize`]).
     pub fn new(
         table: &Table,
         bounds: &Bounds,
@@ -354,6 +355,41 @@ impl Design {
         }
         Ok(OriginalUnits { constant, slopes })
     }
+
+    /// The covariance of the constant and then of the slopes other than the intercept's in the file's own units, for
+    /// that of weights, row by row: with it the standard deviation of any predictor follows.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Length`] unless there is a number for each pair of coefficients.
+    pub fn covariance_in_original_units(&self, covariance: &[f64]) -> Result<Vec<Vec<f64>>> {
+        let count = self.coefficients.len();
+        if covariance.len() != count * count {
+            let (found, expected) = (covariance.len(), count * count);
+            return Err(Error::Length { what: "entries of a covariance", found, expected });
+        }
+        // The constant and each slope are sums of weights: these are their factors.
+        let (mut of_constant, mut factors) = (Vec::with_capacity(count), Vec::with_capacity(count));
+        for place in 0..count {
+            let alone: Vec<f64> = (0..count).map(|other| if other == place { 1.0 } else { 0.0 }).collect();
+            let OriginalUnits { constant, slopes } = self.in_original_units(&alone)?;
+            of_constant.push(constant);
+            factors.push(slopes[place]);
+        }
+        let slopes = (0..count).filter(|&place| self.coefficients[place].meaning != Meaning::Intercept);
+        let slope = |place: usize| {
+            let mut row = vec![0.0; count];
+            row[place] = factors[place];
+            row
+        };
+        let sums: Vec<Vec<f64>> = [of_constant].into_iter().chain(slopes.map(slope)).collect();
+        let times = |row: &[f64], other: &[f64]| -> f64 { row.iter().zip(other).map(|(a, b)| a * b).sum() };
+        let of_sum = |sum: &Vec<f64>| {
+            let by_weight: Vec<f64> = covariance.chunks(count.max(1)).map(|row| times(row, sum)).collect();
+            sums.iter().map(|other| times(&by_weight, other)).collect()
+        };
+        Ok(sums.iter().map(of_sum).collect())
+    }
 }
 
 /// A matrix of features, and a label for each of its rows.
@@ -382,7 +418,7 @@ impl Columns {
         bounds.check_columns(table)?;
         bounds.check_use(condition.column())?;
         let columns = feature_columns(table, condition, chosen)?;
-        Self::filled(table, bounds, &columns, labels(table, condition)?, intercept)
+        Self::filled(table, bounds, &columns, labels(table, bounds, condition)?, intercept)
     }
 
     fn filled(
@@ -557,8 +593,17 @@ fn feature_columns<'a>(
     Ok(columns)
 }
 
-fn labels(table: &Table, condition: &Condition) -> Result<Array1<f64>> {
-    let holds = condition.evaluate(table)?;
+/// For which records the condition holds. None of them lacks a value: that is neither yes nor no.
+fn holds(table: &Table, bounds: &Bounds, condition: &Condition) -> Result<Vec<bool>> {
+    match bounds.schema().get(condition.column()) {
+        Some(entry) => condition.check_described(entry, table)?,
+        None => condition.check_undescribed(table)?,
+    }
+    condition.evaluate(table)
+}
+
+fn labels(table: &Table, bounds: &Bounds, condition: &Condition) -> Result<Array1<f64>> {
+    let holds = holds(table, bounds, condition)?;
     let one_class =
         |holds| Error::OneClass { file: table.name().into(), expression: condition.to_string(), holds };
     if holds.iter().all(|&positive| positive) {

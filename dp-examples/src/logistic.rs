@@ -9,6 +9,7 @@ use dp_vi::guides::AutoLaplace;
 use dp_vi::optimiser::Schedule;
 use dp_vi::{DpVi, DrawScheme, FeatureNorms, Fit, PrivacyReport, Sensitive};
 use indicatif::{ProgressBar, ProgressStyle};
+use nalgebra::DMatrix;
 use ndarray::{Array1, Array2};
 use ppl_core::{Column, Ctx, Distribution, Model, Records, Var};
 use ppl_distributions::{Bernoulli, Normal};
@@ -125,6 +126,8 @@ pub struct FoundWeights {
     pub means: Vec<f64>,
     /// Standard deviations of the posterior.
     pub deviations: Vec<f64>,
+    /// Covariance of the posterior, row by row, where the fit knows one.
+    pub covariance: Option<Vec<f64>>,
     /// Where the noisy steps ended, which predicts better than the means where they stop short of the mode.
     pub point: Vec<f64>,
     /// Standard deviations that there would be without privacy noise, where the fit knows of the noise.
@@ -141,6 +144,7 @@ impl FoundWeights {
             prior: PRIOR_SCALE,
             means: all(fit.posterior().mean("w")?),
             deviations: all(fit.posterior().sd("w")?),
+            covariance: fit.noise_aware().map(|found| found.covariance.clone()),
             point: all(fit.uncorrected().mean("w")?),
             without_noise: fit
                 .noise_aware()
@@ -160,6 +164,7 @@ impl FoundWeights {
                 prior,
                 means: whitening.weights(&found.mean),
                 deviations: of(&found.covariance),
+                covariance: Some(rows_of(&whitening.covariance(&found.covariance))),
                 point,
                 without_noise: found.shares.as_ref().map(|shares| of(&shares.covariance_without_noise)),
                 privacy,
@@ -168,10 +173,17 @@ impl FoundWeights {
             None => {
                 let unknown = vec![prior; point.len()];
                 let means = vec![0.0; point.len()];
-                Self { prior, means, deviations: unknown, point, without_noise: None, privacy }
+                let covariance =
+                    Some(rows_of(&DMatrix::from_diagonal_element(point.len(), point.len(), prior * prior)));
+                Self { prior, means, deviations: unknown, covariance, point, without_noise: None, privacy }
             }
         })
     }
+}
+
+/// A matrix, row by row.
+fn rows_of(matrix: &DMatrix<f64>) -> Vec<f64> {
+    matrix.transpose().as_slice().to_vec()
 }
 
 /// Fits the model to a design with an intercept, in coordinates in which features vary about equally (see

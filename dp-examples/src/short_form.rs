@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use crate::arguments::FitArguments;
 use crate::bounds::Bounds;
-use crate::design::{Columns, Design, Intercept};
+use crate::design::{Columns, Design, Intercept, Meaning};
 use crate::logistic::{self, Settings};
 use crate::output::write_whole;
 use crate::program::for_the_holder;
@@ -34,6 +34,7 @@ struct Outcome<'a> {
     test_log_loss: Option<f64>,
     test_accuracy_is_private: bool,
     weights: Vec<Weight<'a>>,
+    predictor_in_original_units: Predictor<'a>,
     privacy: &'a PrivacyReport,
     settings: Settings,
     notes: &'a [String],
@@ -53,6 +54,17 @@ struct Weight<'a> {
     slope_in_original_units: f64,
     /// Where the noisy steps ended: the predictor behind the test figures.
     point: f64,
+}
+
+/// The log odds of a positive record, in the units of its columns, each moved to the nearer of its public bounds where
+/// it lies outside: the constant, and a slope for a unit of a column of numbers or for a category.
+#[derive(Serialize)]
+struct Predictor<'a> {
+    /// `constant`, and then the weights other than the intercept.
+    names: Vec<&'a str>,
+    means: Vec<f64>,
+    /// In the same order; where the fit knows one.
+    covariance: Option<Vec<Vec<f64>>>,
 }
 
 #[derive(Serialize)]
@@ -135,6 +147,16 @@ pub fn fit(arguments: FitArguments) -> Result<(), Box<dyn Error>> {
         }
     };
     let original = design.in_original_units(means)?;
+    let slopes = || {
+        let all = design.coefficients().iter().zip(&original.slopes);
+        all.filter(|(coefficient, _)| *coefficient.meaning() != Meaning::Intercept)
+    };
+    let covariance = found.covariance.as_deref().map(|own| design.covariance_in_original_units(own));
+    let predictor = Predictor {
+        names: ["constant"].into_iter().chain(slopes().map(|(coefficient, _)| coefficient.name())).collect(),
+        means: [original.constant].into_iter().chain(slopes().map(|(_, slope)| *slope)).collect(),
+        covariance: covariance.transpose()?,
+    };
 
     // Everything that can still fail comes before the first line of output and the first file.
     let picture = match &arguments.svg {
@@ -172,6 +194,7 @@ pub fn fit(arguments: FitArguments) -> Result<(), Box<dyn Error>> {
                 described(weight, (prior, without_noise), slope, point)
             })
             .collect(),
+        predictor_in_original_units: predictor,
         privacy: report,
         settings,
         notes: design.notes(),

@@ -123,15 +123,6 @@ impl Table {
         Self::parse_parquet(&path.display().to_string(), bytes)
     }
 
-    /// Reads the CSV file at `path`, compressed by gzip or not.
-    ///
-    /// # Errors
-    ///
-    /// As [`read`](Self::read).
-    pub(crate) fn read_csv(path: &Path) -> Result<Self> {
-        Self::of(Source::open(path)?)
-    }
-
     fn of(mut source: Source<'_>) -> Result<Self> {
         let mut bytes = Vec::new();
         source.read(&mut bytes)?;
@@ -323,6 +314,12 @@ impl<'t> Cell<'t> {
             expected,
         }
     }
+}
+
+/// A Parquet file with a number, a text and a date in each of three records.
+#[cfg(all(test, feature = "parquet"))]
+pub(crate) fn parquet_file() -> Vec<u8> {
+    parquet::tests::file(::parquet::basic::Compression::UNCOMPRESSED)
 }
 
 /// What a Parquet file begins with.

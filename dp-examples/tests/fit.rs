@@ -209,7 +209,9 @@ fn a_run_leaves_checkpoints_and_goes_on() {
     // Coordinates belong to their checkpoint: without it the fit begins anew, from whatever ledger the rest was paid.
     std::fs::remove_file(folder.path("c")).unwrap();
     let ledger = ["--ledger", "l", "--ledger-epsilon", "1.01"];
-    folder.good(&[&fit[..], &["e.json", "--resume"], &ledger].concat());
+    let told = folder.bad(&[&fit[..], &["e.json", "--resume"], &ledger].concat());
+    assert!(told.contains("no checkpoint c to go on from") && !folder.path("l").exists(), "{told}");
+    folder.good(&[&fit[..], &["e.json"], &ledger].concat());
     let (kept, of) = (folder.read("c.whitening"), folder.read("l"));
     assert!(of.lines().count() > 4, "{of}");
     std::fs::remove_file(folder.path("c")).unwrap();
@@ -486,10 +488,15 @@ fn a_dot_stands_for_all_other_columns() {
     assert!(text.starts_with("income >= 80 ~ (age + sex + hours + children) - sex + (1 | job)"), "{text}");
     assert!(text.contains("hours.missing") && !text.contains("sex[T.male]"), "{text}");
     folder.good(&["predict", "m.json", "people.csv"]);
-    let fit = ["sex ~ .", "people.csv", "--schema", "few.toml", "--public-categories", "--epsilon=1"];
+    let more = ["people.csv", "--schema", "few.toml", "--public-categories", "--epsilon=1"];
     folder.write("few.toml", "age = [17, 90]\nsex = ['female', 'male']\n");
-    let text = folder.good(&[&fit[..], &["--family=bernoulli", "--steps=20"]].concat());
-    assert!(text.starts_with("sex ~ (age + job)"), "{text}");
+    let fit = |formula| [&[formula][..], &more, &["--family=bernoulli", "--steps=20"]].concat();
+    let text = folder.good(&fit("sex ~ . - hours - income - children"));
+    assert!(text.starts_with("sex ~ (age + hours + job + income + children) - hours"), "{text}");
+    assert!(text.contains("the 3 categories of column 'job' were read from the records"), "{text}");
+    // Whether a column is used does not depend on what is in it.
+    let told = folder.bad(&fit("sex ~ . - hours - income"));
+    assert!(told.contains("'children'") && told.contains("children = ["), "{told}");
 }
 
 #[test]

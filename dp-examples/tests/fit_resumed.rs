@@ -105,7 +105,14 @@ fn what_is_beside_a_checkpoint_is_of_its_run() {
         // Without the checkpoint nothing of it is read, whatever is in it.
         std::fs::remove_file(folder.path("c")).unwrap();
         kept.iter().for_each(|name| drop(folder.write(name, "what is this?")));
-        folder.good(&fit(*which, "people.csv", "--steps 60 --resume --model a.json"));
+        let before = contents(&folder);
+        let told = folder.bad(&fit(*which, "people.csv", "--steps 60 --resume --model a.json"));
+        assert!(
+            told.contains("no checkpoint c to go on from") && told.contains("a new run begins"),
+            "{told}"
+        );
+        assert_eq!(contents(&folder), before);
+        folder.good(&fit(*which, "people.csv", "--steps 60 --model a.json"));
         for (name, of_first) in kept.iter().zip(first) {
             let own = folder.read(name);
             assert_ne!(own, of_first);

@@ -177,6 +177,36 @@ fn categories_from_the_file_are_named_in_the_privacy_statement() {
     }
 }
 
+/// What the JSON has of the predictor in the units of the file is the predictor of the weights.
+#[test]
+fn anybody_can_predict_from_the_json() {
+    let folder = Folder::new(FIT, "predictor");
+    folder.write("people.csv", people());
+    folder.write("bounds.toml", BOUNDS);
+    let output = folder.run(&[&GOOD[..], &["--steps", "50", "--json", "out.json"]].concat());
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let json = std::fs::read(folder.path("out.json")).expect("results");
+    let json: serde_json::Value = serde_json::from_slice(&json).expect("JSON");
+    let found = &json["predictor_in_original_units"];
+    let names = ["(intercept)", "age", "sex=male", "hours"];
+    assert_eq!(found["names"], serde_json::json!([&["constant"][..], &names[1..]].concat()));
+    let weight = |place: usize, of: &str| {
+        assert_eq!(json["weights"][place]["name"], names[place]);
+        json["weights"][place][of].as_f64().expect("a number")
+    };
+    let mean = |place: usize| found["means"][place].as_f64().expect("a number");
+    let variance = |place: usize| found["covariance"][place][place].as_f64().expect("a number");
+    // A man of 40 who works 20 hours, by the bounds of the file.
+    let scaled = [1.0, 2.0 * 23.0 / 73.0 - 1.0, 1.0, 2.0 * 19.0 / 98.0 - 1.0];
+    let own = mean(0) + 40.0 * mean(1) + mean(2) + 20.0 * mean(3);
+    let of_weights: f64 = (0..4).map(|place| scaled[place] * weight(place, "mean")).sum();
+    assert!((own - of_weights).abs() < 1e-9 * (1.0 + of_weights.abs()), "{own} and {of_weights}");
+    for (place, factor) in [(1, 2.0 / 73.0), (2, 1.0), (3, 2.0 / 98.0)] {
+        let (found, expected) = (variance(place).sqrt(), factor * weight(place, "sd"));
+        assert!((found - expected).abs() < 1e-9 * expected, "{found} and {expected}");
+    }
+}
+
 #[test]
 fn a_fixed_seed_repeats_and_says_that_it_is_not_private() {
     let folder = Folder::new(FIT, "seed");

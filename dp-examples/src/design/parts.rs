@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{Columns, Design, Intercept, feature_columns, numbers};
+use super::{Columns, Design, Intercept, feature_columns, holds, numbers};
 use crate::Error;
 use crate::bounds::Bounds;
 use crate::condition::Condition;
@@ -37,7 +37,7 @@ impl Design {
             }
             let columns = feature_columns(&part, condition, chosen).ok()?;
             // Those of a part may all be the same.
-            let labels = numbers(condition.evaluate(&part).ok()?);
+            let labels = numbers(holds(&part, bounds, condition).ok()?);
             let more = Columns::filled(&part, bounds, &columns, labels, intercept).ok()?.finish().ok()?;
             match &mut found {
                 None => found = Some(more),

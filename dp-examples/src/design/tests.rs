@@ -325,3 +325,59 @@ proptest! {
         }
     }
 }
+
+/// A predictor has the same variance in the units of the file as on the scale of the weights.
+#[test]
+fn a_covariance_in_original_units_is_that_of_the_same_predictors() {
+    let table = Table::parse("a.csv", b"x,z,s,y\n3,-7,u,1\n4.5,90,w,0\n2,11,v,1\n").unwrap();
+    let bounds = Bounds::parse("b.toml", b"x = [2, 5]\nz = [-10, 200]\ns = ['u', 'v', 'w']").unwrap();
+    let raw = [[3.0, -7.0, 0.0, 0.0], [4.5, 90.0, 0.0, 1.0], [2.0, 11.0, 1.0, 0.0]];
+    for intercept in [Intercept::Included, Intercept::Omitted] {
+        let design = Design::new(&table, &bounds, &"y == 1".parse().unwrap(), None, intercept).unwrap();
+        let count = design.coefficients().len();
+        // That of sums of independent numbers, so that it is one.
+        let root = |j: usize, k: usize| ((3 * j + 5 * k) % 7) as f64 - 2.5;
+        let entry = |j, k| (0..count).map(|m| root(j, m) * root(k, m)).sum::<f64>();
+        let covariance: Vec<f64> = (0..count * count).map(|at| entry(at / count, at % count)).collect();
+        let found = design.covariance_in_original_units(&covariance).unwrap();
+        for (features, raw) in design.features().rows().into_iter().zip(raw) {
+            let original: Vec<f64> = [1.0].into_iter().chain(raw).collect();
+            let variance = |of: &[f64], by: &dyn Fn(usize, usize) -> f64| -> f64 {
+                let pairs = (0..of.len()).flat_map(|j| (0..of.len()).map(move |k| (j, k)));
+                pairs.map(|(j, k)| of[j] * of[k] * by(j, k)).sum()
+            };
+            let scaled = variance(&features.to_vec(), &|j, k| covariance[j * count + k]);
+            let of_raw = variance(&original, &|j, k| found[j][k]);
+            // Sums of 25 terms of at most 10⁴ each, all of them right to a part in 10¹⁵.
+            assert!((scaled - of_raw).abs() < 1e-9, "{scaled} and {of_raw}");
+        }
+        assert!(matches!(design.covariance_in_original_units(&covariance[1..]), Err(Error::Length { .. })));
+    }
+}
+
+/// A label that is missing, or that its column cannot have, is neither 0 nor 1.
+#[test]
+fn labels_are_known() {
+    let of = |label: &str, condition: &str, cell: &str| {
+        let text = format!("y,x\nhigh,1\nlow,2\n{cell},3\n");
+        let table = Table::parse("a.csv", text.as_bytes()).unwrap();
+        let bounds = Bounds::parse("b.toml", format!("x = [0, 9]\n{label}").as_bytes()).unwrap();
+        let condition: Condition = condition.parse().unwrap();
+        let table = bounds.complete(table, &condition, None)?;
+        Design::new(&table, &bounds, &condition, None, Intercept::Included)
+            .map(|found| found.labels().to_vec())
+    };
+    let (listed, dropped) = ("y = ['low', 'high']", "y = { categories = ['low', 'high'], missing = 'drop' }");
+    for cell in ["?", "NA"] {
+        for label in ["", listed] {
+            assert!(
+                matches!(of(label, "y == high", cell), Err(Error::MissingValue { line: 4, .. })),
+                "{cell}"
+            );
+        }
+        assert_eq!(of(dropped, "y == high", cell).unwrap(), [1.0, 0.0]);
+    }
+    assert!(matches!(of(listed, "y == high", "middle"), Err(Error::UnknownCategory { line: 4, .. })));
+    assert_eq!(of("", "y == 'high'", "middle").unwrap(), [1.0, 0.0, 0.0]);
+    assert!(matches!(of(listed, "y == hihg", "low"), Err(Error::Formula { .. })));
+}

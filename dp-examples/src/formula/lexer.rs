@@ -1,5 +1,6 @@
 //! The signs of a formula.
 
+use crate::condition::is_operator;
 use crate::{Error, Result};
 
 /// One sign.
@@ -73,6 +74,48 @@ pub(super) fn tokens(text: &str) -> Result<Vec<(Token, usize)>> {
     }
     found.push((Token::End, characters.len() + 1));
     Ok(found)
+}
+
+/// The left side of a formula.
+pub(super) struct Left {
+    /// Where its `~` stands, in characters from 0.
+    pub(super) end: usize,
+    /// Whether it is a comparison.
+    pub(super) compares: bool,
+}
+
+/// The left side of a formula, if there is a `~`. Neither a `~` nor an operator counts in quotes, which begin where a
+/// name or a value does; an operator in brackets belongs to a category, and brackets after an operator to a value.
+pub(super) fn left(characters: &[char]) -> Option<Left> {
+    let (mut at, mut begins, mut compares, mut has_bracket) = (0, true, false, false);
+    while let Some(&c) = characters.get(at) {
+        let opens = begins && (matches!(c, '"' | '\'') || c == '`' && !compares);
+        match c {
+            '~' => return Some(Left { end: at, compares }),
+            // In a comparison a backslash may stand before a double quote.
+            _ if opens => at = closing(characters, at, c == '"' && !has_bracket)?,
+            '[' if !compares => has_bracket = true,
+            _ if is_operator(c) && !has_bracket => compares = true,
+            _ => {}
+        }
+        begins = !opens && (c == '[' || is_operator(c) || begins && c.is_whitespace());
+        at += 1;
+    }
+    None
+}
+
+/// Where a quote that opens at a place is closed.
+fn closing(characters: &[char], open: usize, escapes: bool) -> Option<usize> {
+    let mut at = open + 1;
+    while let Some(&c) = characters.get(at) {
+        match c {
+            '\\' if escapes => at += 1,
+            _ if c == characters[open] => return Some(at),
+            _ => {}
+        }
+        at += 1;
+    }
+    None
 }
 
 /// The characters of `1`, `2.5`, `1e-3`.

@@ -10,7 +10,7 @@
 //! bs(x, knots=[3, 7])  B-splines with public knots, of degree 3 between the public bounds
 //! C(x)                 a column of categories, as it would be by itself
 //! offset(x)            a term whose coefficient is 1
-//! .                    all other columns that are publicly described
+//! .                    all other columns that are publicly described, or whose categories are declared public
 //! (1 | g), (x | g), (0 + x | g)      intercepts and slopes that differ by group
 //! ```
 //!
@@ -166,8 +166,9 @@ impl Formula {
     /// ```
     pub fn with_columns<'c>(&self, columns: impl IntoIterator<Item = &'c str>) -> Result<Self> {
         // On the left a dot can only belong to a number or to the name of a column.
-        let left = self.text.chars().position(|c| c == '~').unwrap_or(0);
-        let right: String = self.text.chars().skip(left + 1).collect();
+        let characters: Vec<char> = self.text.chars().collect();
+        let left = lexer::left(&characters).map_or(0, |left| left.end);
+        let right: String = characters.iter().skip(left + 1).collect();
         let dots: Vec<usize> = lexer::tokens(&right)?
             .into_iter()
             .filter(|(token, _)| *token == lexer::Token::Sign("."))

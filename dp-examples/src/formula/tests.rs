@@ -113,6 +113,60 @@ fn groups_offsets_and_outcomes() {
     assert_eq!(formula.terms[1].to_string(), "`the x`");
 }
 
+/// A `~`, an operator or a bracket in quotes belongs to a name or a text.
+#[test]
+fn outcomes_are_told_apart_by_their_tokens() {
+    let level = |column: &str, level: &str| Response::Level(column.to_owned(), level.to_owned());
+    let compares = |column: &str, operator, text: &str| {
+        let comparand = crate::condition::Comparand::Text(text.to_owned());
+        Response::Condition(Condition::new(column, operator, comparand).unwrap())
+    };
+    use crate::condition::Operator::{Equal, NotEqual};
+    for (text, expected) in [
+        ("y == \"x[1]\" ~ a", compares("y", Equal, "x[1]")),
+        ("y == 'x[1]' ~ a", compares("y", Equal, "x[1]")),
+        ("y != '~' ~ a", compares("y", NotEqual, "~")),
+        ("y == \"a\\\"~b\" ~ a", compares("y", Equal, "a\"~b")),
+        ("\"y~[1]\" == u ~ a", compares("y~[1]", Equal, "u")),
+        ("`y[1]` == 'u' ~ a", compares("y[1]", Equal, "u")),
+        ("y == O'Neill ~ a", compares("y", Equal, "O'Neill")),
+        ("the dog's name == 'u' ~ a", compares("the dog's name", Equal, "u")),
+        ("`a=b` ~ a", Response::Column("a=b".to_owned())),
+        ("`a~b` ~ a", Response::Column("a~b".to_owned())),
+        ("`a>b`['u'] ~ a", level("a>b", "u")),
+        ("y['>50K'] ~ a", level("y", ">50K")),
+        ("y['a~b'] ~ a", level("y", "a~b")),
+        ("y[\"a\\\"] ~ a", level("y", "a\\")),
+    ] {
+        let formula: Formula = text.parse().unwrap_or_else(|error| panic!("{text}: {error}"));
+        assert_eq!(formula.response, expected, "{text}");
+        assert_eq!(formula.terms.iter().map(ToString::to_string).collect::<Vec<_>>(), ["1", "a"], "{text}");
+        let dotted: Formula = text.replace("~ a", "~ .").parse().unwrap();
+        let columns = ["a", formula.outcome()];
+        assert_eq!(dotted.with_columns(columns).unwrap().text, text.replace("~ a", "~ (a)"));
+    }
+    assert!(told("y == \"a ~ b").contains("a closing \""));
+    assert!(told("y[>50K] ~ a").contains("at character 3"), "{}", told("y[>50K] ~ a"));
+}
+
+/// An intercept that was taken out stays out, also where nothing but offsets and groups is left.
+#[test]
+fn an_intercept_that_was_taken_out_does_not_come_back() {
+    for (text, terms) in [
+        ("y ~ 0 + (1 | s)", &[][..]),
+        ("y ~ 0 + offset(a)", &[]),
+        ("y ~ -1 + (0 + a | s)", &[]),
+        ("y ~ (1 | s) - 1", &[]),
+        ("y ~ offset(a)", &["1"]),
+        ("y ~ (1 | s)", &["1"]),
+        ("y ~ 0 + (1 | s) + 1", &["1"]),
+        ("y ~ 0 + a + (1 | s)", &["a"]),
+    ] {
+        let formula: Formula = text.parse().unwrap();
+        assert_eq!(formula.terms.iter().map(ToString::to_string).collect::<Vec<_>>(), terms, "{text}");
+    }
+}
+
 #[test]
 fn mistakes_say_where_and_what_to_do() {
     for (formula, part) in [

@@ -76,7 +76,7 @@ pub struct RegressionArguments {
     #[arg(long, value_name = "FILE", value_parser = file)]
     pub checkpoint: Option<PathBuf>,
 
-    /// Go on from the checkpoint
+    /// Go on from the checkpoint, which has to be there: without this option a new run begins, and is paid for
     #[arg(long, requires = "checkpoint")]
     pub resume: bool,
 
@@ -190,6 +190,14 @@ impl RegressionArguments {
             return wrong(
                 "--checkpoint is of one fit on all records: name one epsilon, and no --test-fraction",
             );
+        }
+        if let (Some(path), true) = (&self.checkpoint, self.resume)
+            && path.symlink_metadata().is_err()
+        {
+            return wrong(&format!(
+                "--resume: there is no checkpoint {} to go on from; without --resume a new run begins, and is paid for",
+                path.display()
+            ));
         }
         if self.private_metrics.is_some() && self.test_fraction == 0.0 {
             return wrong(

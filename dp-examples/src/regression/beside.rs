@@ -99,7 +99,8 @@ impl<'a> Beside<'a> {
     ///
     /// # Errors
     ///
-    /// Where a checkpoint is there and is not to be gone on with, or is of another fit or of other records.
+    /// Where a checkpoint is there and is not to be gone on with, or is to be gone on with and is not there, or is of
+    /// another fit or of other records.
     pub(super) fn new(
         place: Option<(&'a Path, bool)>,
         specification: &'a Specification,
@@ -109,10 +110,11 @@ impl<'a> Beside<'a> {
         let Some((path, resume)) = place else {
             return Ok(Self::begun(None, specification, records, seed));
         };
-        match (path.symlink_metadata().is_ok(), resume) {
-            (true, true) => Self::found(path, specification, records),
-            (true, false) => Err(dp_vi::Error::CheckpointExists { path: path.display().to_string() }.into()),
-            (false, _) => Ok(Self::begun(Some(path), specification, records, seed)),
+        match (resume, path.symlink_metadata().is_ok()) {
+            // One that is not there cannot be read: a new run would be paid for without having been asked for.
+            (true, _) => Self::found(path, specification, records),
+            (false, true) => Err(dp_vi::Error::CheckpointExists { path: path.display().to_string() }.into()),
+            (false, false) => Ok(Self::begun(Some(path), specification, records, seed)),
         }
     }
 

@@ -6,7 +6,7 @@ use super::family::Family;
 use crate::bounds::toml_key;
 use crate::condition::{Comparand, Condition};
 use crate::formula::Response;
-use crate::schema::{Entry, Frame, Kind, Missing, Schema, Values};
+use crate::schema::{Frame, Missing, Schema, Values, no_entry};
 use crate::table::{Cell, Table};
 use crate::{Error, Result};
 
@@ -23,27 +23,26 @@ pub struct Outcome {
     pub high: f64,
 }
 
-/// Checks a condition on a column that the schema knows: a cell without a value is neither yes nor no, and what is
-/// compared with is one of the categories.
-fn known(condition: &Condition, entry: &Entry, table: &Table) -> Result<()> {
-    let wrong = |reason: String| Error::Formula { reason };
+/// Checks a comparison before it makes outcomes: a cell without a value is neither yes nor no, and a text that is
+/// compared with is one that is publicly known to occur.
+fn check(condition: &Condition, schema: &Schema, table: &Table) -> Result<()> {
     let column = condition.column();
-    if !matches!(entry.missing, Missing::Refuse | Missing::Drop) {
-        return Err(wrong(format!(
-            "the outcome {column} needs a value in every record: missing is \"refuse\" or \"drop\""
-        )));
-    }
-    let (Kind::Categories(names), Comparand::Text(text)) = (&entry.kind, condition.comparand()) else {
-        return Ok(());
-    };
-    if !names.contains(text) {
-        return Err(wrong(format!("'{text}' is none of the categories of {column}: {}", names.join(", "))));
-    }
-    let mut cells = table.cells(column)?;
-    match cells.find(|cell| !names.iter().any(|name| name == cell.text())) {
-        Some(cell) if entry.is_missing(cell.text()) => Err(cell.empty("a category")),
-        Some(cell) => Err(cell.unknown(names)),
-        None => Ok(()),
+    match (schema.get(column), condition.comparand()) {
+        (Some(entry), _) if !matches!(entry.missing, Missing::Refuse | Missing::Drop) => {
+            Err(Error::Formula {
+                reason: format!(
+                    "the outcome {column} needs a value in every record: missing is \"refuse\" or \"drop\""
+                ),
+            })
+        }
+        (Some(entry), _) => condition.check_described(entry, table),
+        (None, Comparand::Text(_)) => {
+            // A misspelt column is reported before anything that the schema lacks.
+            let _ = table.cells(column)?;
+            Err(no_entry(table, schema, column))
+        }
+        // Any cell that is no number is an error.
+        (None, Comparand::Number(_)) => Ok(()),
     }
 }
 
@@ -52,8 +51,9 @@ fn known(condition: &Condition, entry: &Entry, table: &Table) -> Result<()> {
 ///
 /// # Errors
 ///
-/// [`Error::Formula`] where the column is of another kind than the family needs, with what to do; [`Error::OneClass`]
-/// is not among them, for whether both outcomes occur is a fact about the records.
+/// [`Error::Formula`] where the column is of another kind than the family needs, with what to do; for columns without
+/// an entry and for cells as [`Frame::new`]. [`Error::OneClass`] is not among them, for whether both outcomes occur is
+/// a fact about the records.
 pub fn outcomes(
     response: &Response,
     family: Family,
@@ -67,9 +67,7 @@ pub fn outcomes(
                 "'{condition}' is yes or no, so the family is bernoulli and not {family}"
             )));
         }
-        if let Some(entry) = schema.get(condition.column()) {
-            known(condition, entry, table)?;
-        }
+        check(condition, schema, table)?;
         let holds = condition.evaluate(table)?;
         let values = holds.into_iter().map(|holds| f64::from(u8::from(holds))).collect();
         let (name, levels) = (condition.to_string(), vec!["no".to_owned(), "yes".to_owned()]);
@@ -191,6 +189,44 @@ impl Outcome {
 mod tests {
     use super::*;
     use crate::formula::Formula;
+
+    /// A text that the schema does not know of would be an outcome that nobody has, and the fit one of nothing.
+    #[test]
+    fn a_text_is_compared_with_a_column_that_is_described() {
+        let table = Table::parse("a.csv", b"income,age\nhigh,1\nlow,2\nhigh,3\n").unwrap();
+        let of = |left: &str, schema: &str| {
+            let formula: Formula = format!("{left} ~ age").parse().unwrap();
+            let schema = Schema::parse("s.toml", schema.as_bytes()).unwrap();
+            outcomes(&formula.response, Family::Bernoulli, &table, &schema).map(|(values, _)| values)
+        };
+        let described = "income = ['low', 'high']";
+        for quoted in ["income == 'high'", "income == \"high\"", "income == high"] {
+            assert_eq!(of(quoted, described).unwrap(), [1.0, 0.0, 1.0]);
+            assert!(matches!(of(quoted, "age = [0, 9]"), Err(Error::MissingCategories { .. })));
+        }
+        assert!(
+            of("income == 'hihg'", described).unwrap_err().to_string().contains("none of the categories")
+        );
+        assert!(matches!(of("age == 'x'", described), Err(Error::MissingBounds { .. })));
+        assert!(matches!(of("incme == 'high'", described), Err(Error::MissingColumn { .. })));
+        assert_eq!(of("age >= 2", "").unwrap(), [0.0, 1.0, 1.0]);
+    }
+
+    /// 99 stands for no value here: no record is a yes by it.
+    #[test]
+    fn a_missing_number_is_no_outcome() {
+        let table = Table::parse("a.csv", b"rings,x\n4,1\n99,2\n12,3\n").unwrap();
+        let response = "rings >= 10 ~ x".parse::<Formula>().unwrap().response;
+        let of = |policy: &str| {
+            let entry = format!("rings = {{ range = [0, 30], missing_texts = ['99']{policy} }}");
+            let schema = Schema::parse("s.toml", entry.as_bytes()).unwrap();
+            let table = schema.complete(table.clone(), &["rings"])?;
+            outcomes(&response, Family::Bernoulli, &table, &schema).map(|(values, _)| values)
+        };
+        assert!(matches!(of(""), Err(Error::MissingValue { line: 3, .. })));
+        assert_eq!(of(", missing = 'drop'").unwrap(), [0.0, 1.0]);
+        assert!(of(", missing = 5").unwrap_err().to_string().contains("a value in every record"));
+    }
 
     /// A level of a column of numbers is that number, and not whatever the column holds; other families have no levels.
     #[test]

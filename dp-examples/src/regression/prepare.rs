@@ -4,8 +4,9 @@ use std::path::Path;
 
 use super::family::Family;
 use super::outcome::{Outcome, outcomes};
+use crate::condition::Comparand;
 use crate::formula::matrix::Design;
-use crate::formula::{Factor, Formula, Response, Term};
+use crate::formula::{Factor, Formula, Response, Term, name};
 use crate::schema::{Entry, Frame, Kind, Schema, categories_of, draft};
 use crate::table::Table;
 use crate::{Error, Result};
@@ -109,6 +110,15 @@ fn prepare_and<T>(
     for column in frame.missing() {
         formula.terms.push(Term { factors: vec![Factor::Column(column.clone())] });
     }
+    if formula.terms.is_empty() && !formula.groups.is_empty() {
+        let reason = format!(
+            "'{formula}': no term is left that all records share, and a model of groups alone is not fitted; leave the \
+             intercept in, as in {} ~ 1 + (1 | {})",
+            name(formula.outcome()),
+            name(&formula.groups[0].column)
+        );
+        return Err(Error::Formula { reason });
+    }
     let design = Design::new(&formula, &frame)?;
     Ok((Prepared { formula, schema }, design, found))
 }
@@ -125,7 +135,8 @@ fn read_categories(schema: &Schema, table: &Table, column: &str) -> Result<Optio
 /// Categories that are read from the records, where the user says that they are public.
 fn with_public_categories(mut schema: Schema, formula: &Formula, table: &Table) -> Result<Schema> {
     let outcome = match &formula.response {
-        Response::Condition(_) => None,
+        // Numbers are compared as they are.
+        Response::Condition(condition) if matches!(condition.comparand(), Comparand::Number(_)) => None,
         _ => Some(formula.outcome()),
     };
     for column in formula.columns().into_iter().chain(outcome) {
@@ -137,22 +148,19 @@ fn with_public_categories(mut schema: Schema, formula: &Formula, table: &Table) 
 }
 
 /// A formula with all columns of the schema in the place of a `.`, in the order of the table; and the schema, with the
-/// categories of the text columns that are used where these are public.
+/// categories of the text columns that are used where these are public. Then a `.` stands for columns without an entry,
+/// too, unless their names say that they identify somebody: which columns are used never depends on what is in them,
+/// and those that cannot be used are errors as if they had been named.
 pub(super) fn complete(
     formula: &Formula,
     mut schema: Schema,
     table: &Table,
     public_categories: bool,
 ) -> Result<(Formula, Schema)> {
-    if public_categories && formula.columns().contains(&".") {
-        for column in table.columns().iter().filter(|column| *column != formula.outcome()) {
-            if let Ok(entry) = read_categories(&schema, table, column) {
-                schema.columns.extend(entry.map(|entry| (column.clone(), entry)));
-            }
-        }
-    }
-    let described = table.columns().iter().filter(|column| schema.get(column).is_some());
-    let formula = formula.with_columns(described.map(String::as_str))?;
+    let stands_for = |column: &&String| {
+        schema.get(column).is_some() || public_categories && !draft::looks_like_identifier(column)
+    };
+    let formula = formula.with_columns(table.columns().iter().filter(stands_for).map(String::as_str))?;
     if public_categories {
         schema = with_public_categories(schema, &formula, table)?;
     }
@@ -175,6 +183,54 @@ mod tests {
             format!("{},{hours},{weight},{},{}\n", i % 100, ["f", "m"][i % 2], ["a", "b", ""][i % 3])
         };
         "age,hours,weight,sex,job\n".to_owned() + &(0..rows).map(row).collect::<String>()
+    }
+
+    /// Which columns a . stands for depends on the header, the schema and the formula: a column whose categories cannot
+    /// be read, or that holds numbers without bounds, is an error and not left out.
+    #[test]
+    fn a_dot_chooses_no_columns_by_what_is_in_them() {
+        let found = |formula: &str, town: &[&str], size: &str| {
+            let row = |town: &&str| format!("1,{town},{size},{town},x\n");
+            let text = "y,town,size,name,job\n".to_owned()
+                + &town.iter().map(row).collect::<String>()
+                + "0,c,1,d,z\n";
+            let table = Table::parse("a.csv", text.as_bytes()).unwrap();
+            let schema = Schema::parse("s.toml", b"y = [0, 1]").unwrap();
+            let formula: Formula = formula.parse().unwrap();
+            let (formula, schema) = complete(&formula, schema, &table, true)?;
+            prepare_with_outcomes(formula, table, schema, Family::Gaussian)
+                .map(|(prepared, ..)| prepared.formula.text)
+        };
+        let many: Vec<String> = (0..60).map(|k| format!("t{k}")).collect();
+        let many: Vec<&str> = many.iter().map(String::as_str).collect();
+        assert_eq!(found("y ~ . - size", &["a", "b"], "1").unwrap(), "y ~ (town + size + job) - size");
+        assert!(matches!(found("y ~ . - size", &many, "1"), Err(Error::TooManyCategories { .. })));
+        assert!(matches!(found("y ~ . - size", &["c"], "1"), Err(Error::SingleCategory { .. })));
+        let of_numbers = found("y ~ .", &["a", "b"], "1").unwrap_err();
+        assert!(
+            matches!(&of_numbers, Error::MissingBounds { column, .. } if column == "size"),
+            "{of_numbers}"
+        );
+    }
+
+    /// Where only groups are left the intercept that was taken out does not come back.
+    #[test]
+    fn groups_without_a_term_that_is_shared_are_refused() {
+        let table = || Table::parse("a.csv", people(50).as_bytes()).unwrap();
+        let told = |formula: &str| {
+            let schema = Schema::parse("s.toml", SCHEMA.as_bytes()).unwrap();
+            let found = prepare_with_outcomes(formula.parse().unwrap(), table(), schema, Family::Gaussian);
+            found.map(|_| ()).err().map_or_else(String::new, |error| error.to_string())
+        };
+        for formula in
+            ["age ~ 0 + (1 | sex)", "age ~ -1 + (0 + hours | sex)", "age ~ offset(hours) + 0 + (1 | sex)"]
+        {
+            let told = told(formula);
+            assert!(told.contains("no term is left") && told.contains("age ~ 1 + (1 | sex)"), "{told}");
+        }
+        assert!(told("age ~ 0 + offset(hours)").contains("nothing to fit"));
+        assert_eq!(told("age ~ 0 + hours + (1 | sex)"), "");
+        assert_eq!(told("age ~ (1 | sex)"), "");
     }
 
     /// Whatever is made of a file in parts is what is made of its table, to the last bit.

@@ -210,7 +210,7 @@ impl<'e> Reader<'e> {
 }
 
 /// Why a column cannot be used for which nothing is publicly known.
-fn no_entry(table: &Table, schema: &Schema, column: &str) -> Error {
+pub(crate) fn no_entry(table: &Table, schema: &Schema, column: &str) -> Error {
     let (file, key, bounds_file) = (table.name().to_owned(), toml_key(column), schema.file.clone());
     let column = column.to_owned();
     if super::draft::looks_like_identifier(&column) {

@@ -38,6 +38,7 @@ pub(crate) use stored::{check_entry, versioned};
 
 pub use clamped::{Clamped, clamped_in_words};
 pub(crate) use clamped::{EXACT, outside_in_words};
+pub(crate) use frame::no_entry;
 pub use frame::{Frame, Values, categories_of};
 
 use crate::bounds::{self, Bound};

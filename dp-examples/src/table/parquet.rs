@@ -88,7 +88,7 @@ fn cell(field: &Field) -> Option<String> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use ::parquet::basic::Compression;
     use ::parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int32Type};
     use ::parquet::file::properties::WriterProperties;
@@ -97,7 +97,7 @@ mod tests {
 
     use super::*;
 
-    fn file(compression: Compression) -> Vec<u8> {
+    pub(in crate::table) fn file(compression: Compression) -> Vec<u8> {
         let text = "message m { required double x; optional byte_array c (UTF8); required int32 d (DATE); }";
         let schema = Arc::new(parse_message_type(text).unwrap());
         let properties = Arc::new(WriterProperties::builder().set_compression(compression).build());

@@ -144,7 +144,7 @@ pub fn fit_classes(
     drop(marginals);
     // As many levels as leave a level of a class as many records as three standard deviations of its noise.
     let most = |_: usize, total: f64| total / (classes as f64 * 3.0 * noise);
-    let singles = Singles::new(&columns, &released, most, 3.0 * noise);
+    let singles = Singles::new(&columns, &released, most, 3.0 * noise, &[]);
     let maps = maps(&columns, &singles.found, &singles.levels, &sizes);
     let records = merged(&codes[..columns.len()], &maps)?;
     drop(codes);

@@ -8,12 +8,12 @@ use super::{Error, Result};
 use crate::schema::Missing;
 use crate::table::Table;
 
-/// Reads a CSV file, compressed by gzip or not.
+/// Reads a CSV file, compressed by gzip or not, or a Parquet file in a build with that feature.
 ///
 /// # Errors
-/// What [`Table::parse`] finds wrong, without quoting cells; more than 4 GiB.
+/// As [`Table::read`], without quoting cells.
 pub fn read_table(path: &Path) -> Result<Table> {
-    Ok(Table::read_csv(path)?)
+    Ok(Table::read(path)?)
 }
 
 /// The records that a twin is made of, and what is public of them. **As sensitive as the file.**
@@ -29,7 +29,7 @@ enum Records {
 
 impl Data {
     /// Reads a CSV file, compressed by gzip or not, in parts, each of which is codes before the next is text: a whole
-    /// table takes more memory than they do.
+    /// table takes more memory than they do. A Parquet file is read as a whole.
     ///
     /// # Errors
     /// As [`read_table`]. What is wrong with the records by their schema is said where a twin is made.
@@ -222,5 +222,33 @@ mod tests {
         assert!(encode_in_parts(&path, &schema).is_none());
         let told = Data::read(&path, schema).unwrap().encoded().err().unwrap().to_string();
         assert!(told.contains("people.csv:202: column 'height'"), "{told}");
+    }
+
+    /// Numbers, texts and dates of a Parquet file, of which one has no value.
+    #[test]
+    #[cfg(feature = "parquet")]
+    fn parquet_files_are_encoded() {
+        let folder = TestFolder::new();
+        let path = folder.0.join("t.parquet");
+        std::fs::write(&path, crate::table::parquet_file()).unwrap();
+        let schema = b"x = [-2.0, 2.0]\nc = ['a, \"b\"', 'gr\xc3\xb6\xc3\x9fe']\n\
+                       d = { range = ['1969-12-31', '2024-12-31'], since = '1970-01-01' }";
+        let schema = Schema::parse("s.toml", schema).unwrap();
+        let (found, _) = Data::read(&path, schema).unwrap().encoded().unwrap();
+        assert_eq!(found.codes[0], [896, 512, 0]);
+        assert_eq!(found.codes[1], [0, 2, 1]);
+        assert_eq!(found.codes[2], [1, 19_783, 0]);
+    }
+
+    /// Without the feature a Parquet file is no CSV file with odd cells, and advice is given.
+    #[test]
+    #[cfg(not(feature = "parquet"))]
+    fn parquet_files_need_the_feature() {
+        let folder = TestFolder::new();
+        let path = folder.0.join("t.parquet");
+        std::fs::write(&path, b"PAR1nonsense").unwrap();
+        let told =
+            Data::read(&path, Schema::parse("s.toml", b"x = [0, 1]").unwrap()).err().unwrap().to_string();
+        assert!(told.contains("--features parquet"), "{told}");
     }
 }

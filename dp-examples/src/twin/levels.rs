@@ -129,35 +129,46 @@ fn with_blocks(
 ///
 /// Numbers become at most `most` levels of neighbouring pieces, with heaps by themselves and about the same
 /// number of records in the others; none but the last has fewer than `least` records. Of categories, those
-/// with fewer than `least` records become one.
+/// with fewer than `least` records become one, and so do the rarest where there would be more than `most`.
 pub(super) fn levels(pieces: &[Piece], kind: &Kind, most: usize, least: f64) -> Vec<usize> {
     let values = &pieces[..pieces.len() - 1];
     let mut found = match kind {
-        Kind::Categories(_) => of_categories(values, least),
+        Kind::Categories(_) => of_categories(values, most, least),
         _ => of_numbers(values, most, least),
     };
     let levels = found.iter().max().map_or(0, |most| most + 1);
-    // Without missing values their piece joins the first level, where it has no weight.
-    found.push(if pieces[values.len()].mass > 0.0 { levels } else { 0 });
+    // Without missing values their piece has no weight, and joins the largest level: those records that lack a value
+    // all the same, too few to stand out of the noise, are counted there in joint marginals, and change it the least.
+    let missing = if pieces[values.len()].mass > 0.0 { levels } else { largest(values, &found) };
+    found.push(missing);
     found
 }
 
-fn of_categories(values: &[Piece], least: f64) -> Vec<usize> {
-    let rare = values.iter().filter(|piece| piece.mass < least).count();
+/// The level with the most records.
+fn largest(values: &[Piece], levels: &[usize]) -> usize {
+    let mut masses = vec![0.0; levels.iter().max().map_or(0, |most| most + 1)];
+    values.iter().zip(levels).for_each(|(piece, &level)| masses[level] += piece.mass);
+    (0..masses.len()).rev().max_by(|&a, &b| masses[a].total_cmp(&masses[b])).unwrap_or(0)
+}
+
+fn of_categories(values: &[Piece], most: usize, least: f64) -> Vec<usize> {
+    let common = values.iter().filter(|piece| piece.mass >= least).count();
+    let own = if values.len() <= most { common } else { common.min(most.saturating_sub(1)) };
+    let mut by_mass: Vec<usize> = (0..values.len()).collect();
+    by_mass.sort_by(|&a, &b| values[b].mass.total_cmp(&values[a].mass));
+    let mut is_rare = vec![true; values.len()];
+    by_mass[..own].iter().for_each(|&place| is_rare[place] = false);
+    let rare = values.len() - own;
     let mut next = 0;
     let mut other = None;
-    let mut level = |piece: &Piece| {
+    let mut level = |is_rare: &bool| {
         let own = |next: &mut usize| {
             *next += 1;
             *next - 1
         };
-        if piece.mass < least && rare > 1 {
-            *other.get_or_insert_with(|| own(&mut next))
-        } else {
-            own(&mut next)
-        }
+        if *is_rare && rare > 1 { *other.get_or_insert_with(|| own(&mut next)) } else { own(&mut next) }
     };
-    values.iter().map(&mut level).collect()
+    is_rare.iter().map(&mut level).collect()
 }
 
 fn of_numbers(values: &[Piece], most: usize, least: f64) -> Vec<usize> {
@@ -226,6 +237,37 @@ mod tests {
             prop_assert!(found.windows(2).all(|pair| pair[1] == pair[0] || pair[1] == pair[0] + 1));
             prop_assert!(found[found.len() - 1] <= 2 * most);
         }
+    }
+
+    fn categories(masses: &[f64]) -> Vec<Piece> {
+        let piece =
+            |(cell, &mass)| Piece { first: cell, last: cell, mass, variance: 1.0, guess: 0.0, block: None };
+        masses.iter().enumerate().map(piece).collect()
+    }
+
+    fn of_kind(masses: &[f64], most: usize) -> Vec<usize> {
+        let names = (1..masses.len()).map(|name| name.to_string()).collect();
+        levels(&categories(masses), &Kind::Categories(names), most, 10.0)
+    }
+
+    /// The last mass is that of the missing values.
+    #[test]
+    fn rare_categories_share_a_level_and_no_more_than_wanted_have_one() {
+        assert_eq!(of_kind(&[20.0, 3.0, 50.0, 4.0, 0.0], usize::MAX), [0, 1, 2, 1, 2]);
+        assert_eq!(of_kind(&[20.0, 3.0, 50.0, 30.0, 5.0], usize::MAX), [0, 1, 2, 3, 4]);
+        assert_eq!(of_kind(&[20.0, 40.0, 50.0, 30.0, 5.0], 4), [0, 1, 2, 3, 4]);
+        assert_eq!(of_kind(&[20.0, 40.0, 50.0, 30.0, 5.0], 3), [0, 1, 2, 0, 3]);
+        assert_eq!(of_kind(&[20.0, 40.0, 50.0, 3.0, 5.0], 2), [0, 0, 1, 0, 2]);
+    }
+
+    /// Records that lack a value, too few to be seen, are counted with the most: with the first, which may be a rare
+    /// one, they would have been most of what its joint marginals say.
+    #[test]
+    fn missing_values_that_are_not_seen_join_the_largest_level() {
+        assert_eq!(of_kind(&[12.0, 500.0, 40.0, 0.0], usize::MAX), [0, 1, 2, 1]);
+        assert_eq!(of_kind(&[0.0, 0.0, 0.0], usize::MAX), [0, 0, 0]);
+        let found = levels(&categories(&[12.0, 500.0, 13.0, 0.0]), &Kind::Whole { low: 0, high: 2 }, 4, 10.0);
+        assert_eq!(found[3], found[1]);
     }
 
     #[test]

@@ -37,7 +37,8 @@ pub struct Fitted {
     pub events: Composition,
 }
 
-/// Most combinations of values of columns that are all measured with each other.
+/// Most combinations of values of columns that are measured with each other whatever that takes: those that are named
+/// together, and the target with any other column.
 const MOST_OF_CORE: usize = 1 << 18;
 /// Levels of a column of numbers, over `(N/σ)^¼`. With 2 instead of a number that grew as a square root, regressions on
 /// twins of 30,000 generated records came from 0.84 and 0.71 of their coefficients to 0.99 and 0.99; with 1.5 a
@@ -70,6 +71,7 @@ pub fn fit(data: Data, settings: &Settings, purse: &mut (impl Purse + ?Sized), s
     let together: Vec<usize> =
         settings.together.iter().map(|name| place("--together", name)).collect::<Result<_>>()?;
     let (core, most_of_core) = core(&columns, together, target)?;
+    let caps = caps(&columns, &core, target);
     let relation = purse.ledger().budget().relation;
     let budget = Budget { relation, ..settings.budget };
     let all = records.sizes().len();
@@ -97,7 +99,7 @@ pub fn fit(data: Data, settings: &Settings, purse: &mut (impl Purse + ?Sized), s
         (LEVELS_BY_NOISE * (total / joint_noise).powf(0.25)).min(limit)
     };
     let Singles { records: total, found, levels, shares, variances } =
-        Singles::new(&columns, &released, most, 3.0 * joint_noise);
+        Singles::new(&columns, &released, most, 3.0 * joint_noise, &caps);
     marginals.merge(&maps(&columns, &found, &levels, &sizes))?;
     let known =
         Known { shares: &shares, variances: &variances, records: total, target, core, plan, relation };
@@ -166,6 +168,27 @@ fn core(columns: &[Encoding], mut named: Vec<usize>, target: Option<usize>) -> R
     }
 }
 
+/// How many levels each column may have, that of missing values among them. A target is measured with every column
+/// beside the core, so that each of these pairs has to have few enough cells whatever the records are: of columns with
+/// more categories than that the rarest share a level. (Columns of numbers have fewer levels anyway.)
+fn caps(columns: &[Encoding], core: &[usize], target: Option<usize>) -> Vec<usize> {
+    let mut caps = vec![usize::MAX; columns.len()];
+    let Some(target) = target else { return caps };
+    let possible = |column: usize| {
+        let kind = &columns[column].kind;
+        let most = if matches!(kind, Kind::Categories(_)) { usize::MAX } else { 2 * LEVELS.1 as usize + 1 };
+        Grid::new(kind).cells().min(most) + 1
+    };
+    let others: Vec<usize> =
+        (0..columns.len()).filter(|column| *column != target && !core.contains(column)).collect();
+    let Some(widest) = others.iter().map(|&column| possible(column)).max() else { return caps };
+    // Where both are wide they have as many levels each.
+    caps[target] = (MOST_OF_CORE / widest).max(1 << (MOST_OF_CORE.ilog2() / 2));
+    let of_target = possible(target).min(caps[target]);
+    others.into_iter().for_each(|column| caps[column] = MOST_OF_CORE / of_target);
+    caps
+}
+
 /// Most cells that are counted at once.
 const MOST_AT_ONCE: usize = 1 << 26;
 
@@ -178,4 +201,68 @@ pub(super) fn check_cells(sizes: &[u32]) -> Result<()> {
         )));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use dp_accountant::{Ledger, Relation};
+
+    use super::*;
+
+    fn encoding(kind: Kind) -> Encoding {
+        Encoding { name: "x".to_owned(), kind, missing_texts: None }
+    }
+
+    fn categories(count: usize) -> Encoding {
+        encoding(Kind::Categories((0..count).map(|name| name.to_string()).collect()))
+    }
+
+    /// Whatever the records are, no pair with the target has more cells than may be.
+    #[test]
+    fn pairs_with_a_target_are_bounded_before_anything_is_counted() {
+        let numbers = || encoding(Kind::Real { low: 0.0, high: 1.0 });
+        let widths = |columns: &[Encoding], caps: &[usize]| -> Vec<usize> {
+            let possible = |column: &Encoding| match &column.kind {
+                Kind::Categories(names) => names.len() + 1,
+                _ => 66,
+            };
+            columns.iter().zip(caps).map(|(column, &cap)| possible(column).min(cap)).collect()
+        };
+        for target in [0, 1, 2, 3] {
+            let columns = [categories(10_000), categories(10_000), categories(2), numbers()];
+            let widths = widths(&columns, &caps(&columns, &[], Some(target)));
+            for other in (0..4).filter(|other| *other != target) {
+                assert!(widths[other] * widths[target] <= MOST_OF_CORE, "{target} and {other}: {widths:?}");
+            }
+            assert_eq!(widths[2..], [3, 66]);
+        }
+        // A wide one and narrow ones keep all that they have; so do all where there is no target.
+        let columns = [categories(3_000), categories(2), numbers()];
+        assert_eq!(widths(&columns, &caps(&columns, &[], Some(0))), [3_001, 3, 66]);
+        assert_eq!(caps(&columns, &[], None), [usize::MAX; 3]);
+    }
+
+    /// Two columns of 10,000 public categories, all of which stand out of the noise: with one of them for a target
+    /// their pair would have 10⁸ cells, more than can be counted, which would be known when they have been paid for.
+    #[test]
+    fn columns_of_many_categories_can_be_counted_with_a_target() {
+        let columns = [categories(10_000), categories(10_000), categories(2)];
+        let code = |of: fn(u32) -> u32| (0..20_000).map(of).collect();
+        let codes = vec![code(|row| row % 10_000), code(|row| row * 7 % 10_000), code(|row| row % 2)];
+        let records = Sensitive::new(Categories::new(vec![10_001, 10_001, 3], codes).unwrap());
+        let budget = Budget { epsilon: 2_000.0, delta: 1e-5, relation: Relation::AddRemove };
+        let mut marginals = Marginals::owning(records, Seed::for_tests(1)).unwrap();
+        let event = Marginals::counts_event(budget.relation, 3, 0.03).unwrap();
+        marginals.pay(&Composition::single(event, 1), &mut Ledger::new(budget).unwrap()).unwrap();
+        let released = marginals.counts(&[vec![0], vec![1], vec![2]], 0.03).unwrap();
+        let widths = |caps: &[usize]| -> Vec<usize> {
+            let singles = Singles::new(&columns, &released, |_, _| 32.0, 0.3, caps);
+            singles.shares.iter().map(Vec::len).collect()
+        };
+        let without = widths(&caps(&columns, &[], None));
+        assert!(without == [10_000, 10_000, 2] && without[0] * without[1] > MOST_AT_ONCE);
+        // A missing values' level is one that there may be.
+        assert_eq!(widths(&caps(&columns, &[], Some(0))), [511, 511, 2]);
+        assert_eq!(widths(&caps(&columns, &[], Some(2))), [10_000, 10_000, 2]);
+    }
 }

@@ -6,6 +6,7 @@ use dp_vi::summaries::Marginal;
 use super::encode::Encoding;
 use super::grid::Grid;
 use super::levels::{Counts, Piece, levels, pieces};
+use super::schema::Kind;
 
 /// Levels of a column of numbers: at least and at most so many.
 pub(super) const LEVELS: (f64, f64) = (4.0, 32.0);
@@ -25,11 +26,13 @@ pub(super) struct Singles {
 impl Singles {
     /// From the marginals of the columns, and of the blocks of those that have any. `most` says how many levels a
     /// column, by its place, of numbers should have for a number of records; none has fewer than `least` records.
+    /// `caps` are the levels that each column of categories may have, that of missing values among them.
     pub(super) fn new(
         columns: &[Encoding],
         released: &[Marginal],
         most: impl Fn(usize, f64) -> f64,
         least: f64,
+        caps: &[usize],
     ) -> Self {
         let records = total(released);
         let mut blocks = released[columns.len()..].iter();
@@ -42,7 +45,10 @@ impl Singles {
             found.push(pieces(&counts, &grid, records));
         }
         let of = |(place, (column, pieces)): (usize, (&Encoding, &Vec<Piece>))| {
-            let most = most(place, records).clamp(LEVELS.0, LEVELS.1) as usize;
+            let most = match column.kind {
+                Kind::Categories(_) => caps.get(place).map_or(usize::MAX, |cap| cap.saturating_sub(1)),
+                _ => most(place, records).clamp(LEVELS.0, LEVELS.1) as usize,
+            };
             levels(pieces, &column.kind, most, least)
         };
         let levels: Vec<Vec<usize>> = columns.iter().zip(&found).enumerate().map(of).collect();

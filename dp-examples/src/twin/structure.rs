@@ -306,17 +306,27 @@ impl Growth<'_, '_> {
         let tree = Tree::over(self.tree.sizes(), &self.sets(None), usize::MAX)?;
         let conditionals = nearest(&tree, &self.tables, records, &mut potentials)?;
         let mut offers: Vec<(Vec<usize>, usize)> = Vec::new();
-        for first in 0..tree.sizes().len() {
-            let others = tree.with_each_other(&conditionals, first)?;
-            for (second, shares) in others.iter().enumerate().skip(first + 1) {
+        let columns = tree.sizes().len();
+        for first in 0..columns {
+            let seconds: Vec<usize> =
+                (first + 1..columns).filter(|&second| self.may_add(first, second)).collect();
+            if seconds.is_empty() {
+                continue;
+            }
+            // Of a column with many levels there is no table with each other one, which may have many as well.
+            let is_wide = tree.sizes()[first] * tree.sizes()[first] > MOST_CELLS;
+            let others = if is_wide { Vec::new() } else { tree.with_each_other(&conditionals, first)? };
+            for second in seconds {
+                let shares = match others.get(second) {
+                    Some(shares) => shares.clone(),
+                    None => {
+                        let of_first = tree.with_each_other(&conditionals, second)?.swap_remove(first);
+                        transposed(&of_first, tree.sizes()[first])
+                    }
+                };
                 let pair = vec![first, second];
-                let held = |table: &Counted| pair.iter().all(|column| table.columns.contains(column));
-                let cells = tree.sizes()[first] * tree.sizes()[second];
-                let penalty = self.penalty(cells);
-                if self.tables.iter().any(held) || cells > MOST_CELLS || penalty > records {
-                    continue;
-                }
                 let expected = shares.iter().map(|share| (records * share).max(0.0)).collect();
+                let penalty = self.penalty(shares.len());
                 let number =
                     self.marginals.consider(&Candidate { columns: pair.clone(), expected, penalty })?;
                 offers.push((pair, number));
@@ -346,11 +356,54 @@ impl Growth<'_, '_> {
         Ok(())
     }
 
+    /// Whether a pair of columns may be added: no marginal holds it yet, and it has neither too many cells nor more
+    /// noise than records.
+    fn may_add(&self, first: usize, second: usize) -> bool {
+        let sizes = self.tree.sizes();
+        let cells = sizes[first] * sizes[second];
+        let held = |table: &Counted| [first, second].iter().all(|column| table.columns.contains(column));
+        cells <= MOST_CELLS && self.penalty(cells) <= self.known.records && !self.tables.iter().any(held)
+    }
+
     /// The columns of the marginal with the most cells for each time that it was measured.
     fn widest(&self) -> Vec<usize> {
         let often =
             |table: &Counted| self.tables.iter().filter(|other| other.columns == table.columns).count();
         let width = |table: &&Counted| table.counts.len() / often(table);
         self.tables.iter().max_by_key(width).map(|table| table.columns.clone()).unwrap_or_default()
+    }
+}
+
+/// A table of rows of this length, column by column.
+fn transposed(table: &[f64], length: usize) -> Vec<f64> {
+    (0..length).flat_map(|column| table.iter().skip(column).step_by(length).copied()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a column of many levels and another one are together is found by the other one's levels.
+    #[test]
+    fn a_table_of_two_columns_is_found_from_either() {
+        let mut tree = Tree::new(vec![5, 3, 4]).unwrap();
+        tree.push(0, Vec::new(), 0).unwrap();
+        tree.push(1, vec![0], 0).unwrap();
+        tree.push(2, vec![1], 1).unwrap();
+        let weights = |cells: usize, among: usize| -> Vec<f64> {
+            let weight = |cell: usize| 1.0 + (cell * 7 % 11) as f64;
+            let rows: Vec<f64> = (0..cells).map(weight).collect();
+            rows.chunks(among).flat_map(|row| row.iter().map(|x| x / row.iter().sum::<f64>())).collect()
+        };
+        let conditionals = [weights(5, 5), weights(15, 3), weights(12, 4)];
+        let (of_first, of_last) = (
+            tree.with_each_other(&conditionals, 0).unwrap(),
+            tree.with_each_other(&conditionals, 2).unwrap(),
+        );
+        let found = transposed(&of_last[0], 5);
+        assert_eq!(found.len(), 20);
+        // Shares, each of them a sum of 15 products.
+        assert!(found.iter().zip(&of_first[2]).all(|(a, b)| (a - b).abs() < 1e-14), "{found:?} {of_first:?}");
+        assert_eq!(transposed(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], 3), [1.0, 4.0, 2.0, 5.0, 3.0, 6.0]);
     }
 }

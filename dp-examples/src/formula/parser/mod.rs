@@ -5,7 +5,7 @@ mod numbers;
 mod terms;
 
 use super::expression::Expression;
-use super::lexer::{Token, syntax, tokens};
+use super::lexer::{Token, left, syntax, tokens};
 use super::{Formula, Group, Response, Term};
 use crate::{Error, Result};
 
@@ -18,13 +18,13 @@ pub(super) const MOST_TERMS: usize = 1_000;
 
 pub(super) fn parse(text: &str) -> Result<Formula> {
     // A comparison on the left is read as a condition; its place stays empty, so that later places are right.
-    let comparison =
-        text.split_once('~').filter(|(left, _)| left.contains(['<', '>', '=', '!']) && !left.contains('['));
-    let blank;
+    let characters: Vec<char> = text.chars().collect();
+    let comparison = left(&characters).filter(|left| left.compares).map(|left| left.end);
+    let blank: String;
     let read = match comparison {
         None => text,
-        Some((left, right)) => {
-            blank = format!("{}~{right}", " ".repeat(left.chars().count()));
+        Some(end) => {
+            blank = " ".repeat(end).chars().chain(characters[end..].iter().copied()).collect();
             blank.as_str()
         }
     };
@@ -32,14 +32,16 @@ pub(super) fn parse(text: &str) -> Result<Formula> {
     let mut parser = Parser { text, tokens: tokens(read)?, at: 0, depth: 0, operations: 0, offsets, groups };
     let response = match comparison {
         None => parser.response()?,
-        Some((left, _)) => {
+        Some(end) => {
             parser.next();
+            let left: String = characters[..end].iter().collect();
             Response::Condition(left.trim().parse()?)
         }
     };
     let mut terms = match parser.sum(vec![Term::default()])? {
         Piece::Terms(terms) => terms,
-        Piece::Special => vec![Term::default()],
+        // The intercept was taken out, and nothing but offsets and groups is left.
+        Piece::Special => Vec::new(),
     };
     parser.expect_end()?;
     terms.sort_by_key(|term| term.factors.len());
