@@ -445,7 +445,7 @@ mod tests {
             ("['low', 'high']", "y == 'high'", "low", ""),
             ("['low', 'high']", "y == 'high'", "?", "a.csv:2: column 'y'"),
             ("['low', 'high']", "y == 'high'", "middle", "one of the categories"),
-            ("['low', 'high']", "y != 'hihg'", "low", "none of the categories"),
+            ("['low', 'high']", "y != 'hi'", "low", "none of the categories"),
             ("['low', '?']", "y == 'low'", "?", ""),
             (dates, "y == '2000-01-01'", "1999-12-31", ""),
             (dates, "y == '2000-01-01'", "x", "a date like"),

@@ -379,5 +379,5 @@ fn labels_are_known() {
     }
     assert!(matches!(of(listed, "y == high", "middle"), Err(Error::UnknownCategory { line: 4, .. })));
     assert_eq!(of("", "y == 'high'", "middle").unwrap(), [1.0, 0.0, 0.0]);
-    assert!(matches!(of(listed, "y == hihg", "low"), Err(Error::Formula { .. })));
+    assert!(matches!(of(listed, "y == hi", "low"), Err(Error::Formula { .. })));
 }

@@ -204,9 +204,7 @@ mod tests {
             assert_eq!(of(quoted, described).unwrap(), [1.0, 0.0, 1.0]);
             assert!(matches!(of(quoted, "age = [0, 9]"), Err(Error::MissingCategories { .. })));
         }
-        assert!(
-            of("income == 'hihg'", described).unwrap_err().to_string().contains("none of the categories")
-        );
+        assert!(of("income == 'hi'", described).unwrap_err().to_string().contains("none of the categories"));
         assert!(matches!(of("age == 'x'", described), Err(Error::MissingBounds { .. })));
         assert!(matches!(of("incme == 'high'", described), Err(Error::MissingColumn { .. })));
         assert_eq!(of("age >= 2", "").unwrap(), [0.0, 1.0, 1.0]);

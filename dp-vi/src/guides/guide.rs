@@ -2,6 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::optimiser::ParameterLayout;
+use crate::optimiser::RelativeFactors;
 use ndarray::ArrayD;
 use ppl_core::{Constraint, Graph, Noise, Schema, Shape, SiteKind, Trace, Var};
 
@@ -228,17 +229,6 @@ pub struct RelativeScales {
     pub log_scale: String,
     /// The factors.
     pub factors: RelativeFactors,
-}
-
-/// The factors of [`RelativeScales`], by the name of their parameter: which of its elements the guide uses. Noise that
-/// steps leave in the others is none of a standard deviation.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum RelativeFactors {
-    /// All columns of each row.
-    Whole(String),
-    /// Those below the diagonal of a square matrix.
-    Below(String),
 }
 
 /// A family of distributions over the unconstrained values of a model's sites.

@@ -2,9 +2,8 @@
 
 use super::{location, start};
 use crate::error::Result;
-use crate::guides::guide::{
-    GuideProgram, GuideSite, Marginal, ParameterValues, RelativeFactors, RelativeScales,
-};
+use crate::guides::guide::{GuideProgram, GuideSite, Marginal, ParameterValues, RelativeScales};
+use crate::optimiser::RelativeFactors;
 use ppl_core::{SiteKind, Var};
 
 /// The unconstrained values of the latent sites one after the other, `n` elements. Parameters of the model

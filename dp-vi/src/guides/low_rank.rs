@@ -4,8 +4,9 @@ use super::joint::Joint;
 use super::{INITIAL_SCALE, NORMAL_ENTROPY, check_scale};
 use crate::error::{Error, Result};
 use crate::guides::guide::{
-    Guide, GuideProgram, GuideSite, GuideTarget, Marginal, ParameterValues, RelativeFactors, RelativeScales,
+    Guide, GuideProgram, GuideSite, GuideTarget, Marginal, ParameterValues, RelativeScales,
 };
+use crate::optimiser::RelativeFactors;
 use ndarray::Array2;
 use ppl_core::{Noise, NoiseKind};
 use std::f64::consts::PI;

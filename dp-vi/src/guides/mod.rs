@@ -23,11 +23,12 @@ mod normal;
 #[cfg(test)]
 mod tests;
 
+pub use crate::optimiser::RelativeFactors;
 pub use amortised::Amortised;
 pub use delta::AutoDelta;
 pub use guide::{
     Guide, GuideParameter, GuideProgram, GuideSite, GuideTarget, Marginal, NormalFamily, ParameterValues,
-    RelativeFactors, RelativeScales,
+    RelativeScales,
 };
 pub use hand_written::HandWritten;
 pub use laplace::AutoLaplace;

@@ -4,9 +4,9 @@ use super::joint::Joint;
 use super::{INITIAL_SCALE, NORMAL_ENTROPY, check_scale};
 use crate::error::Result;
 use crate::guides::guide::{
-    Guide, GuideProgram, GuideSite, GuideTarget, Marginal, NormalFamily, ParameterValues, RelativeFactors,
-    RelativeScales,
+    Guide, GuideProgram, GuideSite, GuideTarget, Marginal, NormalFamily, ParameterValues, RelativeScales,
 };
+use crate::optimiser::RelativeFactors;
 use ndarray::Array2;
 use ppl_core::{Graph, Noise, NoiseKind, Var};
 

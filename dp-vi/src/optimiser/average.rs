@@ -2,8 +2,18 @@
 
 use super::{ParameterLayout, SavedState, state::append};
 use crate::error::Result;
-use crate::guides::RelativeFactors;
 use std::ops::Range;
+
+/// The factors of [`RelativeScales`](crate::guides::RelativeScales), by the name of their parameter: which of its elements the guide uses. Noise that
+/// steps leave in the others is none of a standard deviation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RelativeFactors {
+    /// All columns of each row.
+    Whole(String),
+    /// Those below the diagonal of a square matrix.
+    Below(String),
+}
 
 /// Scales relative to factors: `sd_i = e^log_scale_i · √(1 + Σ_j factors_ij²)`, and where both are.
 #[derive(Clone, Debug)]

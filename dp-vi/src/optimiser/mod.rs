@@ -19,6 +19,7 @@ mod yogi;
 pub use adadp::AdaDp;
 pub use adagrad::ScaleByAdaGrad;
 pub use adam::ScaleByAdam;
+pub use average::RelativeFactors;
 pub(crate) use average::TailAverage;
 pub use layout::{ParameterLayout, ScaleByName};
 pub use momentum::Momentum;
