@@ -235,6 +235,12 @@ impl Error {
          parameters, or use another guide",
     );
 
+    /// Likewise where the caller stopped the search on its way.
+    pub(crate) fn stopped_before_a_maximum(guide: &'static str) -> Self {
+        let problem = "was stopped where the posterior has no maximum, so no normal goes with it; let it go on for longer";
+        Self::Guide { guide, problem: problem.to_owned() }
+    }
+
     /// What is said where second derivatives make no normal.
     pub(crate) fn no_maximum(guide: &'static str) -> Self {
         let problem = "ends where the posterior has no maximum, so no normal goes with it; take more steps, or another guide";

@@ -333,3 +333,19 @@ fn progress_is_told_and_can_stop_the_fit() {
         assert!(!stops || (told.get() == 1 && convergence.evaluations < 500), "{convergence}");
     }
 }
+
+/// A search for the mode that is stopped where the density curves upwards has no normal, and more steps are no advice:
+/// none were named.
+#[test]
+fn a_search_that_was_stopped_says_so() {
+    let heavy = |ctx: &mut Ctx<'_>| {
+        let u = ctx.sample("u", Normal::new(0.0, 100.0))?;
+        ctx.factor("f", (1.0 + (u - 40.0).square()).log() * -3.0)
+    };
+    let fit = DpVi::new(heavy, AutoLaplace::new())
+        .seed(Seed::for_tests(1))
+        .on_progress(|_: Progress| ControlFlow::Break(()))
+        .fit_public();
+    let told = fit.unwrap_err().to_string();
+    assert!(told.contains("was stopped") && !told.contains("take more steps"), "{told}");
+}

@@ -63,6 +63,9 @@ const CUT: f64 = 4.0;
 /// longer, and those the noise.
 pub(super) const LONG: f64 = 3.0;
 
+/// The column of the ends of residuals.
+const ENDS: &str = "ends";
+
 /// Ends of residuals are cut at this many σ.
 const LONGEST_END: f64 = 6.0;
 
@@ -114,12 +117,25 @@ fn residuals(
     noise_multiplier: f64,
     (purse, seed): (&mut (impl Purse + ?Sized), Seed),
 ) -> dp_vi::Result<(f64, f64)> {
-    // In units of the cut, so that the bound is 1 whatever the outcome's width.
-    let left =
-        (seen.outcomes - &seen.predictors(whitening, whitened)).mapv(|left| (left / cut).clamp(-1e9, 1e9));
-    let records = Sensitive::new(Records::from_columns([(COLUMN, Column::from(left.insert_axis(Axis(1))))])?);
-    let mut summaries = Summaries::new(&records, seed)?;
-    let (found, deviation) = squares(&mut summaries, &DMatrix::identity(1, 1), 1.0, noise_multiplier, purse)?;
+    let left = seen.outcomes - &seen.predictors(whitening, whitened);
+    let records = Sensitive::new(residuals_of(left, cut)?);
+    sum_of_squares(&mut Summaries::new(&records, seed)?, cut, noise_multiplier, purse)
+}
+
+/// Residuals in units of the cut, so that the bound is 1 whatever the outcome's width.
+fn residuals_of(left: Array1<f64>, cut: f64) -> dp_vi::Result<Records> {
+    let left = left.mapv_into(|left| (left / cut).clamp(-1e9, 1e9));
+    Ok(Records::from_columns([(COLUMN, Column::from(left.insert_axis(Axis(1))))])?)
+}
+
+/// The sum of their squares with noise and its standard deviation.
+fn sum_of_squares(
+    summaries: &mut Summaries<'_>,
+    cut: f64,
+    noise_multiplier: f64,
+    purse: &mut (impl Purse + ?Sized),
+) -> dp_vi::Result<(f64, f64)> {
+    let (found, deviation) = squares(summaries, &DMatrix::identity(1, 1), 1.0, noise_multiplier, purse)?;
     Ok((found[(0, 0)] * cut * cut, deviation * cut * cut))
 }
 
@@ -209,18 +225,20 @@ impl Scale {
         (purse, seed): (&mut (impl Purse + ?Sized), Seed),
     ) -> dp_vi::Result<()> {
         let noise = [SHARES[3], SHARES[4]].map(|share| at.0.single() / share.sqrt());
-        let next = another_seed(&seed)?;
-        let found = residuals(seen, at, CUT * self.sigma, noise[0], (purse, seed))?;
-        let unit = LONGEST_END * self.sigma;
+        let (cut, unit) = (CUT * self.sigma, LONGEST_END * self.sigma);
         let left = seen.outcomes - &seen.predictors(at.0, at.1);
         let end = |(left, reach): (&f64, &f64)| {
             let end = (left - left.clamp(-reach.abs(), reach.abs())) / unit;
             if end.is_nan() { 0.0 } else { end.clamp(-1.0, 1.0) }
         };
         let ends: Array1<f64> = left.iter().zip(reach).map(end).collect();
-        let records = Sensitive::new(Records::from_columns([(COLUMN, Column::from(ends))])?);
-        let mean = Summaries::new(&records, next)?.mean(COLUMN, (-1.0, 1.0), noise[1], purse)?;
-        (self.residuals, self.ends) = (Some(found), Some((mean.value * unit, mean.noise * unit)));
+        let records = residuals_of(left, cut)?.with_column(ENDS, ends)?;
+        let records = Sensitive::new(records);
+        // Both with one seed: releases that are made again after an interruption are the same.
+        let mut summaries = Summaries::new(&records, seed)?;
+        let squares = sum_of_squares(&mut summaries, cut, noise[0], purse)?;
+        let mean = summaries.mean(ENDS, (-1.0, 1.0), noise[1], purse)?;
+        (self.residuals, self.ends) = (Some(squares), Some((mean.value * unit, mean.noise * unit)));
         Ok(())
     }
 

@@ -1,5 +1,7 @@
 //! What a family has beside its predictor, where it is found apart from the coefficients: a nuisance value.
 
+use std::borrow::Cow;
+
 use dp_accountant::{Event, Mechanism, Purse, Sampling};
 use dp_sampler::Seed;
 use dp_vi::{NoiseAware, Release};
@@ -145,10 +147,13 @@ impl Nuisance {
     pub(super) fn reach(&self, whitened: &Records, norm: f64) -> dp_vi::Result<Array1<f64>> {
         let Self::Scale(scale) = self else { return Ok(Array1::zeros(0)) };
         let features = whitened.column(whitened.schema().find("x")?.0);
-        let numbers: Vec<f64> = features.numbers().collect();
-        let width = numbers.len() / whitened.len().max(1);
+        let numbers = match features.as_slice::<f64>() {
+            Some(numbers) => Cow::from(numbers),
+            None => Cow::from(features.numbers().collect::<Vec<f64>>()),
+        };
+        let width = (numbers.len() / whitened.len().max(1)).max(1);
         let length = |row: &[f64]| row.iter().map(|x| x * x).sum::<f64>().sqrt();
-        Ok(numbers.chunks(width.max(1)).map(|row| norm * scale.sigma * scale.sigma / length(row)).collect())
+        Ok(numbers.chunks(width).map(|row| norm * scale.sigma * scale.sigma / length(row)).collect())
     }
 
     /// The mean of what gradients of residuals leave out of them and its standard deviation, once it has

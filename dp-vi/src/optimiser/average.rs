@@ -47,7 +47,8 @@ pub(crate) struct TailAverage {
     /// The sum over the first half of the tail, and how many steps that are; not in a checkpoint, so that a run that was
     /// resumed after it has none.
     half: u64,
-    first: Option<Vec<f64>>,
+    first: Vec<f64>,
+    has_first: bool,
     relative: Vec<Relative>,
     /// Sums of variances, of one set of relative scales after the other.
     variances: Vec<f64>,
@@ -57,7 +58,9 @@ impl TailAverage {
     pub(crate) fn new(parameters: usize, steps: u64, fraction: f64) -> Self {
         let tail = ((steps as f64 * fraction).ceil() as u64).clamp(1, steps.max(1));
         let (sum, from) = (vec![0.0; parameters], steps.saturating_sub(tail));
-        Self { sum, from, count: 0, half: tail / 2, first: None, relative: Vec::new(), variances: Vec::new() }
+        let first = sum.clone();
+        let (relative, variances) = (Vec::new(), Vec::new());
+        Self { sum, from, count: 0, half: tail / 2, first, has_first: false, relative, variances }
     }
 
     /// Averages the variances of scales that are relative to factors: pairs of names of parameters, and which
@@ -93,16 +96,19 @@ impl TailAverage {
         let variances = scales.map(|(scale, squares)| (2.0 * parameters[scale]).exp() * squares);
         self.variances.iter_mut().zip(variances).for_each(|(sum, variance)| *sum += variance);
         if self.count == self.half {
-            self.first = Some(self.sum.clone());
+            self.first.copy_from_slice(&self.sum);
+            self.has_first = true;
         }
     }
 
     /// The means over the first half of the tail and over what comes after it, where there are as many steps after it.
     pub(crate) fn halves(&self) -> Option<(Vec<f64>, Vec<f64>)> {
-        let first = self.first.as_ref().filter(|_| self.count >= 2 * self.half)?;
+        if !self.has_first || self.count < 2 * self.half {
+            return None;
+        }
         let (half, rest) = (self.half as f64, (self.count - self.half) as f64);
-        let second = self.sum.iter().zip(first).map(|(sum, first)| (sum - first) / rest).collect();
-        Some((first.iter().map(|sum| sum / half).collect(), second))
+        let second = self.sum.iter().zip(&self.first).map(|(sum, first)| (sum - first) / rest).collect();
+        Some((self.first.iter().map(|sum| sum / half).collect(), second))
     }
 
     /// The mean, or `now` if the tail has not begun.

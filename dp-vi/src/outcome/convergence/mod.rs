@@ -333,6 +333,7 @@ pub(crate) fn converge(
     let Some(mut found) = found else {
         return Err(match family {
             Some(_) => Error::NotFiniteAtStart { others: 0 },
+            None if !density.goes_on() => Error::stopped_before_a_maximum(guide.describe()),
             None => Error::no_maximum(guide.describe()),
         });
     };

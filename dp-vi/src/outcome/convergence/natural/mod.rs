@@ -105,8 +105,12 @@ const RESTARTS: u32 = 1;
 /// Steps of a round, at most.
 const MOST_CURVED: usize = 150;
 
-/// Steps by second derivatives of a round, at most.
-const MOST_NEWTON: usize = 8;
+/// Steps by second derivatives of a round, at most: one has found most valleys, and each takes a few evaluations of all
+/// draws.
+const MOST_NEWTON: usize = 4;
+
+/// How far such a step may still go for a round to have come to its end: a third of what a fit may be away.
+const NEAR: f64 = ARRIVED / 3.0;
 
 /// Products with second derivatives of such a step, at most. Conjugate gradients find one direction in which the
 /// bound is far flatter, or steeper, than [`Chart::uphill`] says with each of them.
@@ -352,7 +356,7 @@ impl Search<'_> {
                 let moves = chart.moves(&step.way).amax();
                 left = left.max(if step.is_down { f64::INFINITY } else { moves });
                 newtons += 1;
-                if left < GOOD_ENOUGH || newtons > MOST_NEWTON || left.is_nan() {
+                if left < NEAR || newtons > MOST_NEWTON || left.is_nan() {
                     break;
                 }
                 (gain, way) = (step.way.dot(&slope), step.way);
