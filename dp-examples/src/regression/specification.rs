@@ -94,8 +94,8 @@ const MOST_GROUPED: usize = 100_000;
 
 fn scaled(matrix: &Matrix, centred: bool, products: bool) -> Vec<ScaledColumn> {
     let scale = |of: &ColumnOf| {
-        if products && let Some((less, centre, width)) = centred_product(of, matrix, centred) {
-            return ScaledColumn { of: of.clone(), less, centre, width, prior: (0.0, 1.0) };
+        if products && let Some(product) = centred_product(of, matrix, centred) {
+            return product;
         }
         let (centre, width) = match (of.indicator || of.name == "Intercept", centred) {
             (true, _) => (0.0, 1.0),
@@ -109,14 +109,14 @@ fn scaled(matrix: &Matrix, centred: bool, products: bool) -> Vec<ScaledColumn> {
     matrix.columns.iter().map(scale).collect()
 }
 
-/// What is taken off a product so that it is one of numbers less their middles, and the largest that this may be:
+/// A product, less what makes it one of numbers less their middles, and divided by the largest that this may be:
 ///
 /// ```text
 /// Π_k (x_k − m_k)^p_k = Σ_{q ≤ p} Π_k (p_k over q_k) (−m_k)^(p_k − q_k) x_k^q_k
 /// ```
 ///
 /// `None` for what is no product, and where a column of the sum is not in the matrix.
-fn centred_product(of: &ColumnOf, matrix: &Matrix, centred: bool) -> Option<(Vec<(String, f64)>, f64, f64)> {
+fn centred_product(of: &ColumnOf, matrix: &Matrix, centred: bool) -> Option<ScaledColumn> {
     let total: u32 = of.powers.iter().map(|power| power.exponent).sum();
     if of.indicator || total == 0 || (total == 1 && of.categories.is_empty()) {
         return None;
@@ -173,7 +173,8 @@ fn centred_product(of: &ColumnOf, matrix: &Matrix, centred: bool) -> Option<(Vec
     let width: f64 = of.powers.iter().map(width).product();
     let is_usable =
         width.is_finite() && centre.is_finite() && less.iter().all(|(_, times)| times.is_finite());
-    is_usable.then_some((less, centre, if width > 0.0 { width } else { 1.0 }))
+    let width = if width > 0.0 { width } else { 1.0 };
+    is_usable.then(|| ScaledColumn { of: of.clone(), less, centre, width, prior: (0.0, 1.0) })
 }
 
 /// Whether it is a product of numbers less their middles, which may be 0 anyway.

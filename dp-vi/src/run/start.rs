@@ -114,14 +114,15 @@ impl<'r, G: Guide, S: Subsampler> Prepared<'r, '_, G, S> {
                 .and_then(|(touched, untouched)| hierarchy(&estimator, touched, untouched.as_deref()));
             let probes = priors.filter(|_| plan.probes > 0);
             let probes = probes.map(|(touched, _)| Probes::new((plan.steps, plan.probes), touched));
-            correction(
+            let state = correction(
                 &plan,
                 (self.settings.noise_limited, self.settings.feature_norms),
                 (estimator.latent_elements(), estimator.shared.drawn_values().len()),
                 (curvature, early),
-                (prior, bent, probes, hierarchy, excess),
-                matches!(self.settings.weights, RecordWeights::Given(_)),
-            )
+                (prior, probes, hierarchy, excess),
+            );
+            let own_weights = matches!(self.settings.weights, RecordWeights::Given(_));
+            CorrectionState { elements: bent, own_weights, ..state }
         });
         let (parameters, convergence) = found.unzip();
         let parameters = parameters.unwrap_or_else(|| estimator.shared.initial.clone());
@@ -399,14 +400,7 @@ fn correction(
     (noise_limited, norms): (bool, Option<FeatureNorms>),
     (elements, drawn): (usize, usize),
     (curvature, early_release): (Paid, Paid),
-    (prior, bent, probes, hierarchy, excess): (
-        PriorCurvature,
-        Option<Vec<ElementPrior>>,
-        Option<Probes>,
-        Option<Hierarchy>,
-        Option<Excess>,
-    ),
-    own_weights: bool,
+    (prior, probes, hierarchy, excess): (PriorCurvature, Option<Probes>, Option<Hierarchy>, Option<Excess>),
 ) -> CorrectionState {
     let share = match (noise_limited, plan.probes) {
         // They go straight on from the first.
@@ -455,8 +449,8 @@ fn correction(
         hierarchy,
         excess,
         attenuation,
-        elements: bent,
-        own_weights,
+        elements: None,
+        own_weights: false,
     }
 }
 
