@@ -5,7 +5,7 @@
 //! or `delta(epsilon)` for it. Every answer is a [`Certified`] interval: the true value lies between `lower` and
 //! `upper`, and rounding errors of the arithmetic are included. The upper end is the guarantee.
 //!
-//! If you are new to differential privacy, start with the [guide](crate::guide), which leads from "what is ε" to the
+//! If you are new to differential privacy, start with the [`guide`], which leads from "what is ε" to the
 //! noise of a training run. [`calibrate_noise_multiplier`] finds the noise that keeps a [`Budget`], and
 //! [`calibrate_steps`], [`calibrate_rate`] and [`calibrate_batch`] the other parameters of a run. A [`Ledger`] holds a
 //! budget and refuses debits that would exceed it; `FileLedger` (feature `ledger-file`) is a ledger in a file, which
