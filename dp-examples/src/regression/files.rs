@@ -11,7 +11,7 @@ use super::model_file::ModelFile;
 use super::outcome::Outcome;
 use super::posterior::{KEPT, Summary, scaled_again};
 use super::prepare::Prepared;
-use super::specification::{Specification, is_constant};
+use super::specification::{Specification, is_constant, margins};
 use crate::output::{csv_text, rescue, write_whole};
 use crate::report::effects;
 use crate::report::forest::{self, Row};
@@ -24,12 +24,9 @@ const MOST_KEPT: usize = 2_000_000;
 /// Coefficients on the scale of the public bounds, so that they can be compared.
 fn rows(specification: &Specification, one: &Outcomes) -> Vec<Row> {
     let (centre, _) = specification.units();
-    let scaled: Vec<Vec<f64>> = one
-        .draws
-        .coefficients
-        .iter()
-        .map(|draw| scaled_again(draw, &specification.columns, centre))
-        .collect();
+    let columns = (specification.columns.as_slice(), &margins(&specification.columns));
+    let scaled: Vec<Vec<f64>> =
+        one.draws.coefficients.iter().map(|draw| scaled_again(draw, columns, centre)).collect();
     let columns = specification.columns.iter().enumerate();
     columns
         .filter(|(_, column)| column.of.name != "Intercept")

@@ -92,7 +92,8 @@ pub(super) enum Way {
 pub(super) type Kept<'a, 'p, P> = (&'a mut Payer<'p, P>, &'a Beside<'a>);
 
 impl Fitted {
-    pub(super) fn new(fit: Fit, whitening: Option<Whitening>, family: Family) -> Self {
+    pub(super) fn new(fit: Fit, whitening: Option<Whitening>, specification: &Specification) -> Self {
+        let family = specification.family;
         let mut privacy = match &whitening {
             Some(_) => statement(&fit),
             None => fit.privacy().clone(),
@@ -102,6 +103,7 @@ impl Fitted {
             privacy.intervals = Some(match family {
                 Family::Student => INCLUDE_IF_SYMMETRIC,
                 Family::Gaussian => INCLUDE_IF_NOT_FAR,
+                _ if specification.offset => INCLUDE_WITH_OFFSET,
                 _ => INCLUDE,
             });
         }
@@ -126,14 +128,6 @@ impl Fitted {
     /// The same, where what the family has beside its predictor was found apart.
     pub(super) fn with(self, nuisance: Nuisance) -> Self {
         Self { nuisance: Some(nuisance), ..self }
-    }
-
-    /// The same, of counts with an offset.
-    pub(super) fn with_offset(mut self) -> Self {
-        if self.privacy.intervals == Some(INCLUDE) {
-            self.privacy.intervals = Some(INCLUDE_WITH_OFFSET);
-        }
-        self
     }
 
     /// The same, with a mean that is moved.
@@ -435,7 +429,7 @@ impl PrivateFit<'_> {
             true => self.follow(self.noise_limited(), records, kept, seed)?,
             false => self.follow(self.independent(), records, kept, seed)?,
         };
-        Ok(Fitted::new(fit, None, self.specification.family))
+        Ok(Fitted::new(fit, None, self.specification))
     }
 
     /// Whether steps in the coordinates of the bounds are as long as the noise allows.

@@ -15,10 +15,10 @@
 //! each with noise, of which one standard deviation is added where a scale is to bound what follows. The posterior of
 //! σ is that given `R`, over a grid.
 //!
-//! Gradients of residuals are cut at a few σ, which takes nothing from an intercept where residuals are symmetric. Where
-//! they are skewed, as those of incomes, the mean of what is cut off is missing in it: .018 σ of exponential residuals,
-//! .05 σ of log-normal ones, many times the standard deviation of an intercept of 20,000 records. So that is released,
-//! too, up to six σ beyond where gradients are cut:
+//! Gradients of residuals are cut at a few σ, which takes nothing from an intercept where residuals are symmetric.
+//! Where they are skewed, as those of incomes, the mean of what is cut off is missing in it: .018 σ of exponential
+//! residuals, .05 σ of log-normal ones, many times the standard deviation of an intercept of 20,000 records. So that is
+//! released, too, up to six σ beyond where gradients are cut:
 //!
 //! ```text
 //! d_i = r_i − clip(r_i, ±C σ²/‖z_i‖),    D = mean of clip(d_i, ±6 σ)      C the clip norm, z_i whitened features
@@ -228,7 +228,7 @@ impl Scale {
         let (cut, unit) = (CUT * self.sigma, LONGEST_END * self.sigma);
         let left = seen.outcomes - &seen.predictors(at.0, at.1);
         let end = |(left, reach): (&f64, &f64)| {
-            let end = (left - left.clamp(-reach.abs(), reach.abs())) / unit;
+            let end = (left - left.max(-reach).min(*reach)) / unit;
             if end.is_nan() { 0.0 } else { end.clamp(-1.0, 1.0) }
         };
         let ends: Array1<f64> = left.iter().zip(reach).map(end).collect();

@@ -5,7 +5,7 @@ use ppl_core::Values;
 use serde::{Deserialize, Serialize};
 
 use super::family::Family;
-use super::specification::{ScaledColumn, Specification, is_constant, margins};
+use super::specification::{Margins, ScaledColumn, Specification, is_constant, margins};
 
 /// Draws that summaries are made of, where coefficients by group are not so many that fewer have to do.
 pub const DRAWS: usize = 4_000;
@@ -104,15 +104,15 @@ pub(crate) fn quantile(sorted: &[f64], p: f64) -> f64 {
 /// ```
 pub(super) fn unscaled(
     scaled: &[f64],
-    columns: &[ScaledColumn],
+    (columns, margins): (&[ScaledColumn], &Margins),
     (centre, width): (f64, f64),
 ) -> (Vec<f64>, f64) {
     let taken: f64 = scaled.iter().zip(columns).map(|(b, column)| b * column.centre / column.width).sum();
     let mut found: Vec<f64> =
         scaled.iter().zip(columns).map(|(b, column)| width * b / column.width).collect();
-    for (product, margins) in margins(columns) {
+    for (product, margins) in margins {
         for (margin, times) in margins {
-            found[margin] -= times * width * scaled[product] / columns[product].width;
+            found[*margin] -= times * width * scaled[*product] / columns[*product].width;
         }
     }
     let mut is_there = false;
@@ -125,11 +125,15 @@ pub(super) fn unscaled(
 
 /// Coefficients on the scale of the public bounds, of those in the units of the file: changes from the middle of the
 /// bounds of all numbers. Those of an intercept, and of categories in its place, are what they are there, less `c`.
-pub(super) fn scaled_again(found: &[f64], columns: &[ScaledColumn], centre: f64) -> Vec<f64> {
+pub(super) fn scaled_again(
+    found: &[f64],
+    (columns, margins): (&[ScaledColumn], &Margins),
+    centre: f64,
+) -> Vec<f64> {
     let mut scaled = found.to_vec();
-    for (product, margins) in margins(columns) {
+    for (product, margins) in margins {
         for (margin, times) in margins {
-            scaled[margin] += times * scaled[product];
+            scaled[*margin] += times * scaled[*product];
         }
     }
     let taken: f64 = scaled.iter().zip(columns).map(|(b, column)| b * column.centre).sum();
@@ -159,8 +163,9 @@ impl Draws {
         let mut names: Vec<String> =
             specification.columns.iter().map(|column| column.of.name.clone()).collect();
         let (mut coefficients, mut taken) = (Vec::with_capacity(count), Vec::with_capacity(count));
+        let columns = (specification.columns.as_slice(), &margins(&specification.columns));
         for draw in 0..count {
-            let (found, rest) = unscaled(&row("b", draw), &specification.columns, (centre, width));
+            let (found, rest) = unscaled(&row("b", draw), columns, (centre, width));
             coefficients.push(found);
             taken.push(rest);
         }
@@ -201,7 +206,7 @@ impl Draws {
             for draw in 0..count {
                 let mut found = Vec::new();
                 for level in row(&format!("u{k}"), draw).chunks(among) {
-                    found.extend(unscaled(level, &group.columns, (0.0, width)).0);
+                    found.extend(unscaled(level, (&group.columns, &Margins::new()), (0.0, width)).0);
                 }
                 draws.push(found);
             }

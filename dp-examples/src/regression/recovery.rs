@@ -12,7 +12,7 @@ use super::family::Family;
 use super::fitting::{PrivateFit, Settings};
 use super::outcome::outcomes;
 use super::posterior::{Summary, unscaled};
-use super::specification::Specification;
+use super::specification::{Specification, margins};
 use crate::Error;
 use crate::formula::Formula;
 use crate::formula::matrix::Design;
@@ -181,7 +181,11 @@ pub fn measure(
         let fit = fit.run(records, None::<&mut Ledger>, seed)?;
         aware += usize::from(fit.is_noise_aware());
         let draws = fit.draws(&specification)?;
-        let (truths, _) = unscaled(&planted, &specification.columns, specification.units());
+        let (truths, _) = unscaled(
+            &planted,
+            (&specification.columns, &margins(&specification.columns)),
+            specification.units(),
+        );
         for (level, truth) in drawn.get("u0").into_iter().flatten().enumerate() {
             let of_level = draws.groups.iter().flat_map(|group| group.draws.iter().map(|draw| draw[level]));
             by_group.add(&Summary::of("", of_level.collect()), truth * width, 1.0 / width);

@@ -55,13 +55,13 @@ pub struct GroupSpecification {
 ///
 /// `c` and `h` are middle and half-width of a column's public range where there is an intercept, or categories with a
 /// column for each that take its place, and 0 and the larger end where there is neither. A product of numbers, or of
-/// numbers and a category, is that of numbers less their middles, where the columns that are then taken off, its margins,
-/// are in the regression, too: `year:sex[T.m]` less 2005 times `sex[T.m]`. Otherwise a prior would depend on where zero
-/// is: of years from 1990 to 2020 the product reaches from 0 to 2020, and a difference of slopes that matters would be
-/// ten of its deviations from zero. Where there is an intercept `c_0` is the largest offset of the public bounds for counts, so
-/// that the intercept and its prior are those of a record with the largest exposure, and the middle of them for
-/// outcomes that are scaled; else it is 0. Intercepts and slopes of one group are independent of one another, given
-/// their spreads.
+/// numbers and a category, is that of numbers less their middles, where the columns that are then taken off, its
+/// margins, are in the regression, too: `year:sex[T.m]` less 2005 times `sex[T.m]`. Otherwise a prior would depend on
+/// where zero is: of years from 1990 to 2020 the product reaches from 0 to 2020, and a difference of slopes that
+/// matters would be ten of its deviations from zero. Where there is an intercept `c_0` is the largest offset of the
+/// public bounds for counts, so that the intercept and its prior are those of a record with the largest exposure, and
+/// the middle of them for outcomes that are scaled; else it is 0. Intercepts and slopes of one group are independent of
+/// one another, given their spreads.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Specification {
     /// The law of the outcome.
@@ -477,13 +477,16 @@ pub(super) fn is_constant(of: &ColumnOf) -> bool {
     of.name == "Intercept" || of.spans
 }
 
-/// Of each product what is taken off, by the places of its margins: products of more numbers before those of fewer.
-pub(super) fn margins(columns: &[ScaledColumn]) -> Vec<(usize, Vec<(usize, f64)>)> {
+/// The places of products, with the places of their margins and how many times each is taken off.
+pub(super) type Margins = Vec<(usize, Vec<(usize, f64)>)>;
+
+/// Of each product what is taken off: products of more numbers before those of fewer.
+pub(super) fn margins(columns: &[ScaledColumn]) -> Margins {
     let place = |name: &String| columns.iter().position(|column| column.of.name == *name);
     let of = |column: &ScaledColumn| -> Vec<(usize, f64)> {
         column.less.iter().filter_map(|(name, times)| Some((place(name)?, *times))).collect()
     };
-    let mut found: Vec<(usize, Vec<(usize, f64)>)> = columns
+    let mut found: Margins = columns
         .iter()
         .enumerate()
         .filter(|(_, column)| !column.less.is_empty())

@@ -446,8 +446,8 @@ fn with_little_noise_a_gaussian_has_its_exact_posterior() {
     assert!(fit.intervals().starts_with("include the privacy noise, if few"), "{}", fit.intervals());
 }
 
-/// A column is that of numbers less their middles where its margins are in the formula, and the prior does not depend on
-/// where zero is: years from 1990 to 2020 and from -15 to 15 make the same records.
+/// A column is that of numbers less their middles where its margins are in the formula, and the prior does not depend
+/// on where zero is: years from 1990 to 2020 and from -15 to 15 make the same records.
 #[test]
 fn priors_of_products_do_not_depend_on_where_zero_is() {
     let records = |formula: &str, first: i64| {

@@ -87,7 +87,7 @@ impl PrivateFit<'_> {
         let records = change_features(records, moments.len(), |features| whitening.features_of(features))?;
         let records = Sensitive::new(records);
         let fit = self.follow(self.inference(&whitening), &records, (payer, beside), seed)?;
-        let fitted = Fitted::new(fit, Some(whitening), self.specification.family);
+        let fitted = Fitted::new(fit, Some(whitening), self.specification);
         Ok(fitted.after(payer, self.settings.steps)?)
     }
 
@@ -152,8 +152,7 @@ impl PrivateFit<'_> {
         let of_ends = of_ends
             .and_then(|(found, cut)| Shift::along(&self.constant(&whitening), (found, &whitening), cut));
         let shift = shift.or(of_ends);
-        let fitted = Fitted::new(fit, Some(whitening), family).shifted(shift);
-        let fitted = if self.specification.offset { fitted.with_offset() } else { fitted };
+        let fitted = Fitted::new(fit, Some(whitening), self.specification).shifted(shift);
         let fitted = if family == Family::Poisson { fitted } else { fitted.with(nuisance) };
         Ok(fitted.after(payer, self.settings.steps)?)
     }
@@ -234,8 +233,8 @@ impl PrivateFit<'_> {
         whitening.prior_means(&self.specification.columns.iter().map(of).collect::<Vec<f64>>())
     }
 
-    /// What is to be added to the mean of a fit of counts: nothing for other families, and where an offset, whose law is
-    /// not known, is in the means of counts. Zero-inflated counts miss as much, and keep it.
+    /// What is to be added to the mean of a fit of counts: nothing for other families, and where an offset, whose law
+    /// is not known, is in the means of counts. Zero-inflated counts miss as much, and keep it.
     fn shift(self, fit: &Fit, whitening: &Whitening, nuisance: &Nuisance) -> dp_vi::Result<Option<Shift>> {
         let (Nuisance::Dispersion(Dispersion { phi, .. }), Some(found)) = (nuisance, fit.noise_aware())
         else {

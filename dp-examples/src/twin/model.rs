@@ -321,7 +321,8 @@ impl Model {
     /// it count.
     ///
     /// Rows of a part of a level are found by rejection: drawn from the levels as a whole, and kept where they have the
-    /// values. Where that would take more than 2·10⁷ rows, what goes with the part is taken to be what goes with the level.
+    /// values. Where that would take more than 2·10⁷ rows, what goes with the part is taken to be what goes with the
+    /// level.
     ///
     /// # Errors
     /// If there is no such column, category, number or date within the bounds, all of which are public; if no row can

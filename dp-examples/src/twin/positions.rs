@@ -329,6 +329,14 @@ mod tests {
         fit(data, &settings, &mut ledger, Seed::for_tests(1)).unwrap().model
     }
 
+    /// Rows that are spread evenly, or independent draws.
+    fn sampled(model: &Model, rows: u64, evenly: bool, seed: u64) -> Rows {
+        let generator = ChaCha8Rng::seed_from_u64(seed);
+        let rows =
+            if evenly { model.sample(rows, generator) } else { model.sample_independently(rows, generator) };
+        rows.unwrap()
+    }
+
     /// The numbers of a column.
     fn numbers(model: &Model, rows: &Rows, column: usize) -> DVector<f64> {
         let grid = model.columns()[column].grid();
@@ -345,14 +353,8 @@ mod tests {
     fn correlations_outlive_levels() {
         let model = correlated();
         let levels: Vec<usize> = model.columns().iter().map(Column::level_count).collect();
-        for drawn in [true, false] {
-            let generator = ChaCha8Rng::seed_from_u64(2);
-            let rows = if drawn {
-                model.sample(6000, generator)
-            } else {
-                model.sample_independently(6000, generator)
-            };
-            let rows = rows.unwrap();
+        for evenly in [true, false] {
+            let rows = sampled(&model, 6000, evenly, 2);
             let of = |column: usize| {
                 let values = numbers(&model, &rows, column);
                 let mean = values.mean();
@@ -378,14 +380,8 @@ mod tests {
                 x.iter().zip(&y).filter(|(x, _)| (low..=high).contains(*x)).map(|(_, y)| *y).collect();
             let expected = of_twin.iter().sum::<f64>() / of_twin.len() as f64;
             let given = model.given("x", &format!("{low}..{high}")).unwrap();
-            for drawn in [true, false] {
-                let generator = ChaCha8Rng::seed_from_u64(4);
-                let rows = if drawn {
-                    given.sample(4000, generator)
-                } else {
-                    given.sample_independently(4000, generator)
-                };
-                let rows = rows.unwrap();
+            for evenly in [true, false] {
+                let rows = sampled(&given, 4000, evenly, 4);
                 assert_eq!(rows.count, 4000);
                 assert!(numbers(&given, &rows, 0).iter().all(|x| (low..=high).contains(x)));
                 let found = numbers(&given, &rows, 1).mean();

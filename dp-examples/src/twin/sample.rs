@@ -201,7 +201,8 @@ impl Model {
         found
     }
 
-    /// For each column the piece that each row's value lies in, and how far along. Values of levels with fewer rows than
+    /// For each column the piece that each row's value lies in, and how far along. Values of levels with fewer rows
+    /// than
     /// `few` lie at the positions of their own; more are spread evenly, in the order of these.
     pub(super) fn codes<R: Rng>(
         &self,

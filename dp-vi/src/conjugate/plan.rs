@@ -26,8 +26,9 @@ const STEPS_WITH_LATENT: u64 = 120;
 /// Steps of a logistic regression, whose factors settle soon.
 const STEPS_OF_LOGISTIC: u64 = 5;
 
-/// Largest norm of a record's expected counts, where none is proved that is smaller. On made-up documents of some fifty words norms from 4 to 8
-/// came to the same perplexity within its errors, at any ε from 1 to 8; BENCHMARKS.md has the command.
+/// Largest norm of a record's expected counts, where none is proved that is smaller. On made-up documents of some fifty
+/// words norms from 4 to 8 came to the same perplexity within its errors, at any ε from 1 to 8; BENCHMARKS.md has the
+/// command.
 const COUNTS: f64 = 6.0;
 
 /// Sweeps at a step over records' own factors that go on from the step before. On 20 Newsgroups a single one lags

@@ -104,8 +104,8 @@ mod tests {
         }
     }
 
-    /// As the noise becomes less, topics that have no word in common are told apart as without noise, and the table
-    /// changes with the noise without a jump.
+    /// In the limit of no noise, topics without a common word are separated as they are without privacy, and the table
+    /// is a continuous function of the noise's standard deviation.
     #[test]
     fn the_table_goes_to_the_unprotected_one_with_the_noise() {
         let counts = [100.0, 0.0, 0.0, 100.0];

@@ -65,8 +65,8 @@ impl PriorCurvature {
         self.density.output(0)[0]
     }
 
-    /// Whether the prior of the frontier is a normal, the other sites held where they are: its gradient is linear along a
-    /// line, near `sites` and far from them, where a kink may be.
+    /// Whether the prior of the frontier is a normal, the other sites held where they are: its gradient is linear along
+    /// a line, near `sites` and far from them, where a kink may be.
     pub(crate) fn is_normal(&mut self, sites: &[SiteAt<'_>]) -> bool {
         [1.0, 30.0, 1e3].into_iter().all(|reach| {
             let [first, middle, last] = [-1.7, 0.15, 2.0].map(|length| self.slope(sites, reach * length));

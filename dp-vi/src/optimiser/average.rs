@@ -4,8 +4,8 @@ use super::{ParameterLayout, SavedState, state::append};
 use crate::error::Result;
 use std::ops::Range;
 
-/// The factors of [`RelativeScales`](crate::guides::RelativeScales), by the name of their parameter: which of its elements the guide uses. Noise that
-/// steps leave in the others is none of a standard deviation.
+/// The factors of [`RelativeScales`](crate::guides::RelativeScales), by the name of their parameter: which of its
+/// elements the guide uses. Noise that steps leave in the others is none of a standard deviation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RelativeFactors {
@@ -44,8 +44,8 @@ pub(crate) struct TailAverage {
     sum: Vec<f64>,
     from: u64,
     count: u64,
-    /// The sum over the first half of the tail, and how many steps that are; not in a checkpoint, so that a run that was
-    /// resumed after it has none.
+    /// The sum over the first half of the tail, and how many steps that are; not in a checkpoint, so that a run that
+    /// was resumed after it has none.
     half: u64,
     first: Vec<f64>,
     has_first: bool,

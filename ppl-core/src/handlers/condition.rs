@@ -52,9 +52,9 @@ impl<'g> Handler<'g> for Condition {
 /// nothing to infer of them. A site that was observed already is observed at the new value.
 ///
 /// NumPyro's `condition`. Here the values must lie in the support, and a name that the model does not have, or that
-/// is one of a parameter, a deterministic value or a factor, is an error. Values are public constants of the program; a site inside `each_record` takes one for all
-/// records, or an array with an axis more, the first, of one for each record, which the runner of the program
-/// fills in ([`simulate`](crate::simulate) does).
+/// is one of a parameter, a deterministic value or a factor, is an error. Values are public constants of the program; a
+/// site inside `each_record` takes one for all records, or an array with an axis more, the first, of one for each
+/// record, which the runner of the program fills in ([`simulate`](crate::simulate) does).
 ///
 /// ```
 /// # use ppl_core::{Constraint, Ctx, Distribution, Graph, Noise, Parameter, Result, Schema, Shape, SiteKind, Var, trace};

@@ -54,7 +54,8 @@ impl<'g> Handler<'g> for Substitute {
 /// stay what they are: a latent one is latent in the trace, with a known value.
 ///
 /// NumPyro's `substitute(data=…)`; here a name that the model does not have, or that is one of an observation, a
-/// deterministic value or a factor, is an error. Values of sites inside `each_record` are as [`condition`](super::condition) takes them.
+/// deterministic value or a factor, is an error. Values of sites inside `each_record` are as
+/// [`condition`](super::condition) takes them.
 ///
 /// ```
 /// # use ppl_core::{Constraint, Ctx, Graph, Schema, trace};

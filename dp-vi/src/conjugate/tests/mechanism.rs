@@ -142,7 +142,8 @@ fn the_norm_of_categories_is_what_a_record_can_reach() {
     assert_eq!((plan.most_norm, plan.clip_norm), (None, 6.0));
 }
 
-/// A δ that allows a mechanism to publish some records whole is told of where their number is public.
+/// Where the number of records is public, the report warns of a δ that allows a mechanism to publish some of them
+/// whole.
 #[test]
 fn a_report_knows_how_many_records_there_are_where_that_is_public() {
     let records = Sensitive::new(documents());

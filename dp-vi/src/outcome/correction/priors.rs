@@ -29,8 +29,9 @@ pub(crate) fn least_information(
     Some(compose(&DMatrix::from_diagonal(&found.eigenvalues.map(of)), &found.eigenvectors))
 }
 
-/// Gradient and minus the second derivatives of a normal in the place of a prior that is none, in the coordinates of the
-/// run: of the values themselves, whose priors as a rule are independent of each other where those of coordinates are not.
+/// Gradient and negative Hessian of a normal approximation to a prior that is not normal, in the coordinates of the
+/// run: of the values themselves, whose priors as a rule are independent of each other where those of coordinates are
+/// not.
 pub(crate) fn normal_prior_of_values(
     elements: &[ElementPrior],
     coordinates: Option<&Coordinates>,

@@ -92,8 +92,8 @@ pub struct PrivacyReport {
     /// The guide, in words.
     pub guide: &'static str,
     /// How far the means of the guide moved between the two halves of the steps that are averaged: the largest distance
-    /// over the latent values, in the guide's standard deviations. Well below 1 if the fit had arrived. `None` with privacy,
-    /// where noise moves them, and for fits that [go on until they have converged](crate::Convergence).
+    /// over the latent values, in the guide's standard deviations. Well below 1 if the fit had arrived. `None` with
+    /// privacy, where noise moves them, and for fits that [go on until they have converged](crate::Convergence).
     pub moved: Option<f64>,
     /// Whether the intervals of the posterior include the privacy noise, in words; `None` without privacy.
     pub intervals: Option<&'static str>,

@@ -16,8 +16,8 @@ pub(super) const NEAR: f64 = ARRIVED / 3.0;
 /// bound is far flatter, or steeper, than [`Chart::uphill`] says with each of them.
 const MOST_PRODUCTS: usize = 15;
 
-/// Pairs of draws that are enough for such products: second derivatives are known to 2 % then. With 512 half of the fits
-/// to a valley did not arrive that did with these.
+/// Pairs of draws that are enough for such products: second derivatives are known to 2 % then. With 512 half of the
+/// fits to a valley did not arrive that did with these.
 pub(super) const ENOUGH_PAIRS: usize = 2048;
 
 /// How far the difference that such a product is made of reaches, in the units of [`Chart::moves`]: half of the digits.

@@ -127,10 +127,10 @@ fn a_start_that_is_too_wide_is_made_narrower() {
     assert!(found.doubt.is_none() && (found.normal.factor[(0, 0)] / 1e-3 - 1.0).abs() < 0.02);
 }
 
-/// Eight schools `y_j ~ N(θ_j, σ_j)`, `θ_j ~ N(μ, τ)`, whose `ln τ` has a prior of deviation 10. The nearest normal lies
-/// along a valley, for all effects shrink with their common scale: the mean of `ln τ` is −.36 and its deviation .25, and
-/// fits that ended where L-BFGS gained nothing more were from −.45 to −.74, and said that they had converged to .014.
-/// These are within a quarter of a deviation, and those that are not say so.
+/// Eight schools `y_j ~ N(θ_j, σ_j)`, `θ_j ~ N(μ, τ)`, whose `ln τ` has a prior of deviation 10. The nearest normal
+/// lies along a valley, for all effects shrink with their common scale: the mean of `ln τ` is −.36 and its deviation
+/// .25, and fits that ended where L-BFGS gained nothing more were from −.45 to −.74, and said that they had converged
+/// to .014. These are within a quarter of a deviation, and those that are not say so.
 #[test]
 fn a_valley_is_followed_to_its_end() {
     let y = [28.0, 8.0, -3.0, 7.0, -1.0, 1.0, 18.0, 12.0];

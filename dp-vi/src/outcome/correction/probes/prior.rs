@@ -9,8 +9,8 @@ use nalgebra::{DMatrix, DVector, DVectorView};
 /// draws.
 const FLAT: f64 = 0.5;
 
-/// How many times as much as the prior the data have to say of a direction for the prior to matter only where values are:
-/// over a fifth of its deviation.
+/// How many times as much as the prior the data have to say of a direction for the prior to matter only where values
+/// are: over a fifth of its deviation.
 const SAY_MORE: f64 = 25.0;
 
 /// How wide flat priors are taken to be, in units of what one record leaves open.
@@ -94,8 +94,8 @@ fn spread(draws: &[f64]) -> (f64, f64) {
 /// It is the prior's own there, but in directions in which the prior is nearly flat or bends the other way,
 /// as a half-Cauchy far from its median: there a normal from there would reach far beyond what the prior
 /// allows, and median and spread of the prior's draws are taken instead. Not in directions of which the data say
-/// [`SAY_MORE`] times as much as the prior, which then matters where values are alone: `information` is what they say at
-/// least.
+/// [`SAY_MORE`] times as much as the prior, which then matters where values are alone: `information` is what they say
+/// at least.
 pub(crate) fn normal_prior(
     prior: &[ElementPrior],
     evidence: &Evidence<'_>,
