@@ -106,9 +106,17 @@ impl<'r, G: Guide, S: Subsampler> Prepared<'r, '_, G, S> {
             let bends = plan.curvature.is_some()
                 && estimator.latent_elements() <= MOST_BENT
                 && !is_normal(&mut prior, &estimator, &guide);
-            let bent = bends.then(|| prior_of_values(&self.model, records.schema(), &estimator).0);
             let is_needed = plan.probes > 0 || estimator.ranges().iter().any(Option::is_none);
-            let priors = is_needed.then(|| prior_of_elements(&self.model, records.schema(), &estimator));
+            let values =
+                (bends || is_needed).then(|| prior_of_values(&self.model, records.schema(), &estimator));
+            let bent = values.as_ref().filter(|_| bends).map(|(touched, _)| touched.clone());
+            let priors = values.filter(|_| is_needed).map(|(touched, untouched)| {
+                let touched = match &estimator.shared.located {
+                    Some(located) => ElementPrior::of_coordinates(&touched, &located.coordinates),
+                    None => touched,
+                };
+                (touched, untouched)
+            });
             let hierarchy = priors
                 .as_ref()
                 .and_then(|(touched, untouched)| hierarchy(&estimator, touched, untouched.as_deref()));
@@ -330,22 +338,8 @@ fn expect<S: Subsampler>(
     Ok(())
 }
 
-/// The prior of each element that records touch, in the run's coordinates, and of the others. `None` for these where one
-/// is of a parameter, which has no prior.
-fn prior_of_elements(
-    model: &dyn Model,
-    schema: &Schema,
-    estimator: &Estimator,
-) -> (Vec<ElementPrior>, Option<Vec<ElementPrior>>) {
-    let (touched, untouched) = prior_of_values(model, schema, estimator);
-    let touched = match &estimator.shared.located {
-        Some(located) => ElementPrior::of_coordinates(&touched, &located.coordinates),
-        None => touched,
-    };
-    (touched, untouched)
-}
-
-/// The same of the values, whatever coordinates the run has.
+/// The prior of each value that records touch, whatever coordinates the run has, and of the others. `None` for these
+/// where one is of a parameter, which has no prior.
 fn prior_of_values(
     model: &dyn Model,
     schema: &Schema,
