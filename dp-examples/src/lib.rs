@@ -2,40 +2,27 @@
 //!
 //! # The modules
 //!
-//! A CSV file becomes a [`table::Table`]; a [`condition::Condition`] turns one of its columns into labels and
-//! [`bounds::Bounds`] say how the others are scaled; [`design::Design`] is the outcome, and [`mod@split`]
-//! parts it into training and test records. With a formula, [`schema`] takes the place of bounds, [`formula`] makes the
-//! design, and [`regression`] fits one of seven families; [`report`] shows it. [`population`] is the built-in
-//! alternative to a file. What a fit
-//! gives is held in a [`summary::WeightSummary`] per weight, shown by [`table_text`] and [`plot`] and written
-//! by [`output`].
+//! A file of records becomes a [`table::Table`]. What is publicly known of its columns is a [`schema::Schema`], or the
+//! simpler [`schema::bounds::Bounds`]. A [`formula::Formula`] makes a design of them, which [`regression`] fits by one of
+//! seven families; without a formula, a [`table::condition::Condition`] on one column makes labels, and [`logistic`] fits
+//! the rest. [`report`] shows what was found. [`twin`] makes private copies of tables, and [`finite`] enumerates small
+//! mechanisms. [`output`] writes files that appear whole or not at all, [`program`] reads options and says what went wrong,
+//! and [`harness`] measures the libraries.
 
-pub mod arguments;
-pub mod bounds;
-pub mod condition;
-pub mod design;
 mod error;
 pub mod finite;
 pub mod formula;
 pub mod harness;
-pub mod idx;
 pub mod logistic;
 pub mod output;
-pub mod plot;
-pub mod population;
 pub mod program;
 pub mod regression;
 pub mod report;
 pub mod schema;
-pub mod short_form;
-pub mod split;
 #[cfg(any(test, feature = "proptest"))]
 pub mod strategies;
-pub mod summary;
 pub mod table;
-pub mod table_text;
 pub mod twin;
-pub mod whitening;
 
 pub use error::Error;
 

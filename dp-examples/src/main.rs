@@ -9,13 +9,13 @@ use std::time::Instant;
 
 use clap::Parser;
 use dp_accountant::{Budget, Relation};
-use dp_examples::arguments::{delta, file, positive};
+use dp_examples::logistic::arguments::{delta, file, positive};
+use dp_examples::logistic::population::{NAMES, Population, RECORDS};
+use dp_examples::logistic::table_text::table_text;
 use dp_examples::logistic::{self, Settings};
 use dp_examples::output::{check_writable, write_whole};
-use dp_examples::plot::svg;
-use dp_examples::population::{NAMES, Population, RECORDS};
 use dp_examples::program::run;
-use dp_examples::table_text::table_text;
+use dp_examples::report::plot::svg;
 use dp_sampler::Seed;
 
 /// Fits a private Bayesian logistic regression to a built-in population and shows what it costs.

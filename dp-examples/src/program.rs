@@ -43,7 +43,7 @@ impl fmt::Display for Stop {
 /// # Examples
 ///
 /// ```
-/// use dp_examples::arguments::FitArguments;
+/// use dp_examples::logistic::arguments::FitArguments;
 /// use dp_examples::program::{Stop, parse};
 ///
 /// let stop = parse::<FitArguments>(["fit", "--epsilon", "0"]).unwrap_err();
@@ -166,7 +166,7 @@ fn fail(line: &str) -> ExitCode {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::arguments::FitArguments;
+    use crate::logistic::arguments::FitArguments;
 
     #[derive(Debug, thiserror::Error)]
     #[error("cannot\nfit{}", if *.repeat { ": too few records" } else { "" })]

@@ -4,8 +4,8 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
 
-use crate::condition::{Comparand, Condition, Operator};
-use crate::design::Scale;
+use crate::logistic::design::Scale;
+use crate::table::condition::{Comparand, Condition, Operator};
 
 /// Finite numbers of every size, both signs, zero and subnormal ones included.
 pub fn finite() -> impl Strategy<Value = f64> {

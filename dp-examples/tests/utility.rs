@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::process::{Command, Output};
 
-use dp_examples::population::Population;
+use dp_examples::logistic::population::Population;
 
 use crate::folder::Folder;
 

@@ -3,7 +3,7 @@
 #![no_main]
 
 use clap::Parser;
-use dp_examples::arguments::FitArguments;
+use dp_examples::logistic::arguments::FitArguments;
 use dp_examples::program::{Stop, parse};
 use dp_examples::regression::arguments::{PredictArguments, RegressionArguments, SchemaArguments};
 use dp_examples::twin::arguments::Arguments as TwinArguments;

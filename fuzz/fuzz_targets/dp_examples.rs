@@ -2,9 +2,9 @@
 //! line of error.
 #![no_main]
 
-use dp_examples::bounds::Bounds;
-use dp_examples::condition::Condition;
-use dp_examples::design::{Design, Intercept};
+use dp_examples::schema::bounds::Bounds;
+use dp_examples::table::condition::Condition;
+use dp_examples::logistic::design::{Design, Intercept};
 use dp_examples::table::Table;
 use libfuzzer_sys::fuzz_target;
 

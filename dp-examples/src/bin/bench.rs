@@ -5,8 +5,8 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use clap::Parser;
-use dp_examples::arguments::positive;
 use dp_examples::harness::bench::{Report, Stopwatch, Workload};
+use dp_examples::logistic::arguments::positive;
 use dp_examples::program::run;
 
 /// Times one training step of four workloads, private and plain, and its parts.

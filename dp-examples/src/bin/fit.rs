@@ -3,11 +3,11 @@
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use dp_examples::arguments::FitArguments;
+use dp_examples::logistic::arguments::FitArguments;
+use dp_examples::logistic::short_form;
 use dp_examples::program::{run_with, with_values};
 use dp_examples::regression::arguments::{PredictArguments, RegressionArguments, SchemaArguments};
 use dp_examples::regression::{command, others};
-use dp_examples::short_form;
 
 fn main() -> ExitCode {
     let mut arguments: Vec<OsString> = std::env::args_os().collect();

@@ -11,8 +11,8 @@ use dp_vi::Sensitive;
 use dp_vi::summaries::{Binned, Field, Summaries};
 use ppl_core::Records;
 
-use crate::split::area_under_curve;
 use crate::table::read_file;
+use crate::table::split::area_under_curve;
 
 type Failure = Box<dyn Error>;
 

@@ -1,6 +1,6 @@
 //! The signs of a formula.
 
-use crate::condition::is_operator;
+use crate::table::condition::is_operator;
 use crate::{Error, Result};
 
 /// One sign.

@@ -37,7 +37,7 @@ use std::fmt;
 pub use expression::Expression;
 
 use crate::Result;
-use crate::condition::Condition;
+use crate::table::condition::Condition;
 
 /// What stands on the left of a formula.
 #[derive(Debug, Clone, PartialEq)]

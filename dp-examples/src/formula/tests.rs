@@ -118,10 +118,10 @@ fn groups_offsets_and_outcomes() {
 fn outcomes_are_told_apart_by_their_tokens() {
     let level = |column: &str, level: &str| Response::Level(column.to_owned(), level.to_owned());
     let compares = |column: &str, operator, text: &str| {
-        let comparand = crate::condition::Comparand::Text(text.to_owned());
+        let comparand = crate::table::condition::Comparand::Text(text.to_owned());
         Response::Condition(Condition::new(column, operator, comparand).unwrap())
     };
-    use crate::condition::Operator::{Equal, NotEqual};
+    use crate::table::condition::Operator::{Equal, NotEqual};
     for (text, expected) in [
         ("y == \"x[1]\" ~ a", compares("y", Equal, "x[1]")),
         ("y == 'x[1]' ~ a", compares("y", Equal, "x[1]")),

@@ -6,8 +6,8 @@ use clap::Parser;
 
 use super::family::Family;
 use super::prior::NamedPrior;
-use crate::arguments::{delta, file, identity, positive, test_fraction};
 use crate::formula::Formula;
+use crate::logistic::arguments::{delta, file, identity, positive, test_fraction};
 use crate::output::check_writable;
 use crate::{Error, Result};
 

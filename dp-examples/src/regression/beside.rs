@@ -49,7 +49,7 @@ use zeroize::Zeroizing;
 use super::nuisance::Nuisance;
 use super::specification::Specification;
 use crate::output::write_whole;
-use crate::whitening::Whitening;
+use crate::regression::whitening::Whitening;
 use crate::{Error, Result};
 
 /// Of the text of `FILE.run`.

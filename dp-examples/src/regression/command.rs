@@ -24,8 +24,8 @@ use crate::Result;
 use crate::formula::matrix::Design;
 use crate::program::for_the_holder;
 use crate::schema::{Schema, clamped_in_words};
-use crate::split::{Split, split};
 use crate::table::Table;
+use crate::table::split::{Split, split};
 
 type Failure = Box<dyn StdError>;
 

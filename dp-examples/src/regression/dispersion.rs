@@ -26,7 +26,7 @@ use ppl_core::{Column, Records};
 
 use super::family::Family;
 use super::nuisance::{self, COLUMN, Given, Seen, drawn};
-use crate::whitening::Whitening;
+use crate::regression::whitening::Whitening;
 
 /// Shares of the budget, in which Gaussian releases add up: logarithms of counts, counts, their squares, and squares of
 /// residuals.

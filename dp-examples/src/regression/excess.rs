@@ -24,7 +24,7 @@
 use dp_vi::NoiseAware;
 use nalgebra::{DMatrix, DVector};
 
-use crate::whitening::Whitening;
+use crate::regression::whitening::Whitening;
 
 /// Half the width, in deviations of the linear predictor, and the number of points of the sum over it on each side.
 const REACH: f64 = 6.0;

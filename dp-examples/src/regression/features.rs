@@ -11,7 +11,7 @@ use rayon::prelude::*;
 
 use super::specification::ScaledColumn;
 use crate::formula::matrix::{BLOCK, by_rows};
-use crate::whitening::change_features;
+use crate::regression::whitening::change_features;
 
 /// The features of records, and what they are multiplied by. **As sensitive as the file.**
 pub(super) struct Features<'a> {

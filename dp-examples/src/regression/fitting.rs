@@ -22,7 +22,7 @@ use super::nuisance::Nuisance;
 use super::posterior::{self, Draws};
 use super::specification::{FIRST_CUT, GAP, Specification, is_constant};
 use crate::Error;
-use crate::whitening::{Whitening, statement};
+use crate::regression::whitening::{Whitening, statement};
 
 /// What was said about a fit beside its model.
 #[derive(Debug, Clone, Default)]

@@ -34,7 +34,7 @@ use ndarray::{Array1, Array2, Axis};
 use ppl_core::{Column, Records};
 
 use super::nuisance::{self, COLUMN, Given, Seen, drawn, excess};
-use crate::whitening::{Whitening, another_seed, raise};
+use crate::regression::whitening::{Whitening, another_seed, raise};
 
 /// Shares of the budget, in which Gaussian releases add up: squares of the outcome, second moments of features and
 /// outcome, squares of residuals of the first fit, and of the last.

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::family::Family;
 use super::predict::Prediction;
-use crate::split::area_under_curve;
+use crate::table::split::area_under_curve;
 
 /// How predictions of one range of probabilities came out.
 #[derive(Debug, Clone, PartialEq, Serialize)]

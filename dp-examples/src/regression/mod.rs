@@ -35,6 +35,7 @@ mod say;
 pub mod specification;
 mod student;
 mod whitened;
+pub mod whitening;
 mod zeros;
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ use super::features::Features;
 use super::gaussian::Scale;
 use super::student::Tails;
 use super::zeros::Zeros;
-use crate::whitening::Whitening;
+use crate::regression::whitening::Whitening;
 
 /// What was found before a fit with it, and what was released after.
 #[derive(Debug, Clone, PartialEq)]

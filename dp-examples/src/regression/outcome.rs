@@ -3,10 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::family::Family;
-use crate::bounds::toml_key;
-use crate::condition::{Comparand, Condition};
 use crate::formula::Response;
+use crate::schema::bounds::toml_key;
 use crate::schema::{Frame, Missing, Schema, Values, no_entry};
+use crate::table::condition::{Comparand, Condition};
 use crate::table::{Cell, Table};
 use crate::{Error, Result};
 

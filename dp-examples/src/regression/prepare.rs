@@ -4,11 +4,11 @@ use std::path::Path;
 
 use super::family::Family;
 use super::outcome::{Outcome, outcomes};
-use crate::condition::Comparand;
 use crate::formula::matrix::Design;
 use crate::formula::{Factor, Formula, Response, Term, name};
 use crate::schema::{Entry, Frame, Kind, Schema, categories_of, draft};
 use crate::table::Table;
+use crate::table::condition::Comparand;
 use crate::{Error, Result};
 
 /// By what records were turned into numbers.

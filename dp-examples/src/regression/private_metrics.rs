@@ -295,7 +295,7 @@ fn calibration(counts: &[f64], noise: f64) -> Vec<NoisyCalibration> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::split::{area_under_curve, log_loss};
+    use crate::table::split::{area_under_curve, log_loss};
 
     #[test]
     fn bins_hold_their_middles_and_the_ends_have_no_end() {

@@ -459,7 +459,7 @@ impl Specification {
         self.columns.iter().map(of).collect()
     }
 
-    /// What is public of the norms of records' features, as of [`crate::design::Design::feature_norms`].
+    /// What is public of the norms of records' features, as of [`crate::logistic::design::Design::feature_norms`].
     pub(crate) fn feature_norms(&self) -> FeatureNorms {
         let (mut largest, mut terms) = (0.0_f64, BTreeSet::new());
         for column in &self.columns {

@@ -26,7 +26,7 @@ use ppl_distributions::{Chi2, StudentT};
 
 use super::gaussian::{LEAST, LONG, first_fit};
 use super::nuisance::{self, COLUMN, Given, Seen, drawn, excess, log_of_count};
-use crate::whitening::{Whitening, another_seed};
+use crate::regression::whitening::{Whitening, another_seed};
 
 /// Shares of the budget, in which Gaussian releases add up; those of [`gaussian`](super::gaussian), with histograms
 /// in the place of squares. At ε = 1 and δ = 1e-5 a share of .06 leaves each bin a noise of 15 records.

@@ -17,7 +17,7 @@ use super::features::Features;
 use super::fitting::{Fitted, Kept, PrivateFit, Way};
 use super::nuisance::{Given, Nuisance, Seen};
 use super::specification::{ScaledColumn, Specification, is_constant};
-use crate::whitening::{CURVATURE_SHARE, NEGLIGIBLE, Whitening, another_seed, change_features};
+use crate::regression::whitening::{CURVATURE_SHARE, NEGLIGIBLE, Whitening, another_seed, change_features};
 
 type Failure = Box<dyn StdError>;
 

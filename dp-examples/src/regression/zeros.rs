@@ -31,7 +31,7 @@ use ppl_core::{Column, Records};
 use ppl_distributions::{NegativeBinomial, Normal};
 
 use super::nuisance::{self, COLUMN, Given, Seen, log_of_count};
-use crate::whitening::{Whitening, whiten};
+use crate::regression::whitening::{Whitening, whiten};
 
 /// Shares of the budget, in which Gaussian releases add up: logarithms of counts, their histogram, and slopes.
 const SHARES: [f64; 3] = [0.01, 0.04, 0.06];

@@ -5,6 +5,7 @@ pub mod calibration;
 pub mod effects;
 pub mod forest;
 pub mod html;
+pub mod plot;
 pub mod text;
 
 /// A number with as many digits as a standard deviation makes useful: two of the deviation's.

@@ -1,7 +1,7 @@
 //! A schema to fill in, from a header.
 
 use crate::Result;
-use crate::bounds::toml_key;
+use crate::schema::bounds::toml_key;
 use crate::table::Table;
 
 use super::categories_of;

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::{Entry, Kind, Missing, Schema, date};
-use crate::bounds::toml_key;
-use crate::design::MOST_INFERRED_CATEGORIES;
+use crate::logistic::design::MOST_INFERRED_CATEGORIES;
+use crate::schema::bounds::toml_key;
 use crate::table::{Cell, Table};
 use crate::{Error, Result};
 

@@ -22,6 +22,7 @@
 //! that record alone, so the guarantee for the design matrix is one for the file. `read_from_records = true` admits
 //! that categories were read from the file: the privacy statement then says so.
 
+pub mod bounds;
 mod clamped;
 pub mod date;
 pub mod draft;
@@ -41,7 +42,7 @@ pub(crate) use clamped::{EXACT, outside_in_words};
 pub(crate) use frame::no_entry;
 pub use frame::{Frame, Values, categories_of};
 
-use crate::bounds::{self, Bound};
+use self::bounds::Bound;
 use crate::table::read_file;
 use crate::{Error, Result};
 
@@ -181,7 +182,7 @@ impl Schema {
     ///
     /// # Errors
     ///
-    /// As [`Bounds::parse`](crate::bounds::Bounds::parse), and [`Error::Schema`] for a table with what it cannot have.
+    /// As [`Bounds::parse`](crate::schema::bounds::Bounds::parse), and [`Error::Schema`] for a table with what it cannot have.
     pub fn parse(name: &str, bytes: &[u8]) -> Result<Self> {
         let (mut columns, mut lines) = (BTreeMap::new(), BTreeMap::new());
         for (column, (value, line)) in bounds::entries(name, bytes)? {

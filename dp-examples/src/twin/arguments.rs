@@ -7,7 +7,7 @@ use dp_accountant::Relation;
 
 use super::sample::MOST_ROWS;
 use super::{Error, Result};
-use crate::arguments::{delta, file, positive};
+use crate::logistic::arguments::{delta, file, positive};
 use crate::regression::arguments::SchemaArguments;
 
 /// The options of the program.

@@ -8,8 +8,8 @@ use super::grid::Grid;
 use super::model::Model;
 use super::schema::Kind;
 use super::{Error, Result};
-use crate::split::area_under_curve;
 use crate::table::Table;
+use crate::table::split::area_under_curve;
 
 /// Bins of a column of numbers, between its public bounds.
 const BINS: usize = 16;

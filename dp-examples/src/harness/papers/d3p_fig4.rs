@@ -10,7 +10,7 @@ use super::stand_in;
 use crate::harness::utility::Failure;
 use crate::harness::utility::hierarchical::{Choice, Task};
 use crate::harness::utility::logistic::Reference as Pooled;
-use crate::split::area_under_curve;
+use crate::table::split::area_under_curve;
 
 pub(super) const EPSILONS: [f64; 4] = [1.0, 2.0, 4.0, 8.0];
 

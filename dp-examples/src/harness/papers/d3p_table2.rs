@@ -13,8 +13,8 @@ use super::experiment::{Expected, Experiment, PapersEpsilon, Printed, Reference,
 use super::lab::{Input, Lab};
 use super::stand_in;
 use super::training::{EPOCH, How, Named, Seconds, as_printed, budget, hidden, timed};
+use crate::harness::idx;
 use crate::harness::utility::Failure;
-use crate::idx;
 
 pub(super) const MNIST_INPUTS: [Input; 4] = [
     Input {

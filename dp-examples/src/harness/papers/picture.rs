@@ -3,7 +3,7 @@
 use super::experiment::{Experiment, Outcome};
 use super::page::summaries;
 use crate::harness::utility::Failure;
-use crate::plot::{Level, Line, lines};
+use crate::report::plot::{Level, Line, lines};
 
 /// An SVG picture of the means over seeds, with their standard errors; `None` for an experiment that has none.
 ///

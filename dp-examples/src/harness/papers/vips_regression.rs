@@ -6,10 +6,10 @@ use serde_json::json;
 use super::experiment::{Axes, Expected, Experiment, Printed, Privacy, Reference, Row, Size};
 use super::lab::{Input, Lab};
 use super::stand_in;
-use crate::bounds::Bounds;
-use crate::design::{Design, Intercept};
 use crate::harness::utility::Failure;
 use crate::harness::utility::statistics::areas;
+use crate::logistic::design::{Design, Intercept};
+use crate::schema::bounds::Bounds;
 use crate::table::Table;
 
 /// Public bounds: round numbers that hold what the columns can hold.

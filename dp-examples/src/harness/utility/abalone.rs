@@ -12,8 +12,8 @@ use serde::Serialize;
 
 use super::{Failure, Outcome, Protocol, RunOutcome};
 use crate::logistic::{model, records};
-use crate::split::{accuracy, probabilities, split};
 use crate::table::Table;
+use crate::table::split::{accuracy, probabilities, split};
 
 /// Columns of measurements with public caps: `[0, cap]` is scaled to `[-1, 1]`, and what lies outside is cut
 /// off.

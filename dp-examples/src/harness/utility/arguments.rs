@@ -7,8 +7,8 @@ use dp_accountant::Relation;
 use dp_vi::Gradients;
 
 use super::table::Problem;
-use crate::arguments::{delta, file, positive};
-use crate::condition::Condition;
+use crate::logistic::arguments::{delta, file, positive};
+use crate::table::condition::Condition;
 
 /// Measures how good private posteriors are. Without a problem: all of them, on the data under $DP_DATA.
 ///

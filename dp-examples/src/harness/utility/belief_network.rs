@@ -10,7 +10,7 @@ use ppl_core::{Ctx, Distribution, Model, Records};
 use ppl_distributions::{Bernoulli, Normal};
 
 use super::{Failure, Outcome, Protocol, RunOutcome, held_back};
-use crate::idx;
+use crate::harness::idx;
 
 /// What is said of the problem.
 #[derive(Debug, Clone, Copy)]

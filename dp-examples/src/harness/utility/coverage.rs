@@ -10,12 +10,12 @@ use serde::Serialize;
 
 use super::logistic::Reference;
 use super::{Failure, Outcome, Protocol, RunOutcome};
-use crate::bounds::Bounds;
-use crate::condition::Condition;
-use crate::design::{Design, Intercept};
+use crate::logistic::design::{Design, Intercept};
+use crate::logistic::population::{Population, WEIGHTS};
 use crate::logistic::{self, Settings, model, records};
-use crate::population::{Population, WEIGHTS};
+use crate::schema::bounds::Bounds;
 use crate::table::Table;
+use crate::table::condition::Condition;
 
 /// Records of a data set.
 pub const RECORDS: usize = 2_000;

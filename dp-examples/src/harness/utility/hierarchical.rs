@@ -12,8 +12,8 @@ use ppl_distributions::{Bernoulli, Normal};
 
 use super::files::{columns, features_and_labels, indices, others};
 use super::{Failure, Outcome, Protocol, RunOutcome};
-use crate::split::area_under_curve;
 use crate::table::Table;
+use crate::table::split::area_under_curve;
 
 /// With a few hundred records and a metric of ranks only the direction of the weights counts: a small norm,
 /// clipped to.

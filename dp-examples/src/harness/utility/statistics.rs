@@ -7,10 +7,10 @@ use ppl_core::conjugate::Curvature;
 
 use super::coverage::OwnTable;
 use super::{Failure, Outcome, Protocol, RunOutcome};
-use crate::design::Design;
+use crate::logistic::design::Design;
 use crate::logistic::{self, model, records};
-use crate::split::area_under_curve;
-use crate::split::{probabilities, split};
+use crate::table::split::area_under_curve;
+use crate::table::split::{probabilities, split};
 
 /// Share of the records that are held back.
 const TEST: f64 = 0.2;

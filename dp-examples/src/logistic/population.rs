@@ -30,7 +30,7 @@ const SEED: [u8; 32] = *b"dp-examples population version 1";
 /// # Examples
 ///
 /// ```
-/// use dp_examples::population::{Population, RECORDS, WEIGHTS};
+/// use dp_examples::logistic::population::{Population, RECORDS, WEIGHTS};
 ///
 /// let population = Population::standard();
 /// assert_eq!(population.features.dim(), (RECORDS, WEIGHTS.len()));

@@ -1,4 +1,15 @@
-//! The model both programs fit, and how they fit it.
+//! Private logistic regressions without a formula: the main job, and the short form of `fit`.
+//!
+//! Here are the model and how it is fitted. [`design`] makes numbers of a table, or [`population`] draws records that anybody
+//! may have; [`summary`] is what a fit says about each weight, and [`table_text`] shows it. [`arguments`] and [`short_form`]
+//! are the program. Everything else is fitted by [`regression`](crate::regression).
+
+pub mod arguments;
+pub mod design;
+pub mod population;
+pub mod short_form;
+pub mod summary;
+pub mod table_text;
 
 use std::error::Error as StdError;
 use std::time::Duration;
@@ -15,13 +26,13 @@ use ppl_core::{Column, Ctx, Distribution, Model, Records, Var};
 use ppl_distributions::{Bernoulli, Normal};
 use serde::Serialize;
 
-use crate::summary::{Marginal, WeightSummary};
-use crate::whitening::{Whitening, another_seed, change_features, statement};
+use crate::logistic::summary::{Marginal, WeightSummary};
+use crate::regression::whitening::{Whitening, another_seed, change_features, statement};
 
 /// Standard deviation of every weight's prior.
 pub const PRIOR_SCALE: f64 = 4.0;
 
-/// Standard deviation of every weight's prior where the design is [whitened](crate::whitening).
+/// Standard deviation of every weight's prior where the design is [whitened](crate::regression::whitening).
 ///
 /// A standard deviation of 2.5 log odds for a standard deviation of a column is a customary weak prior for
 /// slopes (the default of rstanarm's `stan_glm`). Public bounds contain a column's values, and a column
@@ -190,7 +201,7 @@ fn rows_of(matrix: &DMatrix<f64>) -> Vec<f64> {
 /// [`Whitening`]), with the wide prior of [`WIDE_PRIOR_SCALE`].
 ///
 /// Where sampling, a clip norm or a rate is named, there are more than
-/// [`MOST_FEATURES`](crate::whitening::MOST_FEATURES) features, or the budget is so small that moments
+/// [`MOST_FEATURES`](crate::regression::whitening::MOST_FEATURES) features, or the budget is so small that moments
 /// cannot be released (ε below about 1e-4), it is [`fit`]'s fit: in the coordinates of the design, with its
 /// prior.
 ///

@@ -1,11 +1,13 @@
 //! A file of records as text cells that remember where they came from.
 
+pub mod condition;
 mod file;
 mod lines;
 #[cfg(feature = "parquet")]
 mod parquet;
 mod parts;
 mod place;
+pub mod split;
 
 use std::collections::HashMap;
 use std::path::Path;

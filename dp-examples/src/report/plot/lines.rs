@@ -54,7 +54,7 @@ const COLOURS: [RGBColor; 7] = [
 /// # Examples
 ///
 /// ```
-/// use dp_examples::plot::{Line, lines};
+/// use dp_examples::report::plot::{Line, lines};
 ///
 /// let line = Line { name: "ours".into(), points: vec![(1.0, 0.90, 0.01), (2.0, 0.92, 0.01)] };
 /// let picture = lines("AUC by ε", ("ε", "AUC"), (&[line], &[]), true)?;

@@ -12,7 +12,7 @@ const QUANTILE_95: f64 = 1.644_853_626_951_472_2;
 /// # Examples
 ///
 /// ```
-/// use dp_examples::summary::Marginal;
+/// use dp_examples::logistic::summary::Marginal;
 ///
 /// let marginal = Marginal::new(1.0, 0.5)?;
 /// let (low, high) = marginal.interval_90();

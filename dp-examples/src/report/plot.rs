@@ -3,7 +3,7 @@
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
-use crate::summary::{Marginal, WeightSummary};
+use crate::logistic::summary::{Marginal, WeightSummary};
 use crate::{Error, Result};
 
 mod lines;
@@ -39,8 +39,8 @@ const FAINT: RGBColor = RGBColor(225, 225, 225);
 /// # Examples
 ///
 /// ```
-/// use dp_examples::plot::svg;
-/// use dp_examples::summary::{Marginal, WeightSummary};
+/// use dp_examples::report::plot::svg;
+/// use dp_examples::logistic::summary::{Marginal, WeightSummary};
 ///
 /// let weight = WeightSummary {
 ///     name: "length".into(),
@@ -305,8 +305,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::logistic::summary::tests::weight;
     use crate::strategies;
-    use crate::summary::tests::weight;
 
     #[test]
     fn foreign_names_are_escaped() {

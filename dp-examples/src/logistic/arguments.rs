@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Parser;
 
 use crate::Result;
-use crate::condition::Condition;
+use crate::table::condition::Condition;
 
 /// Fits a Bayesian logistic regression to a CSV file under differential privacy.
 ///
@@ -13,7 +13,7 @@ use crate::condition::Condition;
 ///
 /// ```
 /// use clap::Parser;
-/// use dp_examples::arguments::FitArguments;
+/// use dp_examples::logistic::arguments::FitArguments;
 ///
 /// let line = "fit --data a.csv --positive-if rings>=10 --features sex,length --epsilon 1 --delta 1e-5";
 /// let arguments = FitArguments::try_parse_from(line.split(' '))?;

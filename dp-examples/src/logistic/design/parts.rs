@@ -4,10 +4,10 @@ use std::path::Path;
 
 use super::{Columns, Design, Intercept, feature_columns, holds, numbers};
 use crate::Error;
-use crate::bounds::Bounds;
-use crate::condition::Condition;
 use crate::formula::matrix::check_size;
+use crate::schema::bounds::Bounds;
 use crate::table::Table;
+use crate::table::condition::Condition;
 
 impl Design {
     /// The design of a file, each part of which is numbers before the next is text: a whole table takes as much

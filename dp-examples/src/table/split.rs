@@ -35,7 +35,7 @@ pub struct Split {
 /// # Examples
 ///
 /// ```
-/// use dp_examples::split::split;
+/// use dp_examples::table::split::split;
 /// use rand_chacha::ChaCha20Rng;
 /// use rand_core::SeedableRng;
 ///
@@ -71,7 +71,7 @@ pub fn split(records: usize, test_fraction: f64, rng: &mut impl Rng) -> Result<S
 /// # Examples
 ///
 /// ```
-/// use dp_examples::split::{accuracy, probabilities};
+/// use dp_examples::table::split::{accuracy, probabilities};
 /// use ndarray::{array, aview1};
 ///
 /// let features = array![[1.0, 2.0], [1.0, -3.0]];
@@ -150,7 +150,7 @@ pub fn log_loss(probabilities: ArrayView1<'_, f64>, labels: ArrayView1<'_, f64>)
 /// As [`accuracy`].
 ///
 /// ```
-/// use dp_examples::split::area_under_curve;
+/// use dp_examples::table::split::area_under_curve;
 /// assert_eq!(area_under_curve(&[0.1, 0.4, 0.4, 0.9], &[0.0, 1.0, 0.0, 1.0]), Some(0.875));
 /// ```
 #[must_use]

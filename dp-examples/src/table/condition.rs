@@ -74,7 +74,7 @@ pub enum Comparand {
 /// # Examples
 ///
 /// ```
-/// use dp_examples::{condition::Condition, table::Table};
+/// use dp_examples::table::{Table, condition::Condition};
 ///
 /// let table = Table::parse("a.csv", b"rings,kept\n15,yes\n7,no\n10,yes\n")?;
 /// let old: Condition = "rings>=10".parse()?;

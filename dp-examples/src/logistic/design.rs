@@ -8,13 +8,13 @@ use dp_vi::FeatureNorms;
 use ndarray::{Array1, Array2, Axis};
 use rayon::prelude::*;
 
-use crate::bounds::{Bound, Bounds, toml_key};
-use crate::condition::Condition;
 use crate::error::quoted;
 use crate::formula::matrix::{BLOCK, check_size, rows_of};
 use crate::schema::Entry;
+use crate::schema::bounds::{Bound, Bounds, toml_key};
 use crate::schema::draft::looks_like_identifier;
-use crate::split::Split;
+use crate::table::condition::Condition;
+use crate::table::split::Split;
 use crate::table::{Cell, Table};
 use crate::{Error, Result};
 
@@ -51,7 +51,7 @@ pub enum Intercept {
 /// # Examples
 ///
 /// ```
-/// use dp_examples::design::Scale;
+/// use dp_examples::logistic::design::Scale;
 ///
 /// let percent = Scale::new(0.0, 100.0)?;
 /// assert_eq!(percent.apply(75.0), 0.5);
@@ -172,8 +172,8 @@ pub struct OriginalUnits {
 /// # Examples
 ///
 /// ```
-/// use dp_examples::bounds::Bounds;
-/// use dp_examples::design::{Design, Intercept};
+/// use dp_examples::schema::bounds::Bounds;
+/// use dp_examples::logistic::design::{Design, Intercept};
 /// use dp_examples::table::Table;
 ///
 /// let table = Table::parse("a.csv", b"sex,length,rings\nM,0.5,15\nF,0.0,7\nM,2.0,9\n")?;

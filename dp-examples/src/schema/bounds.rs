@@ -5,8 +5,8 @@ use std::path::Path;
 
 use toml::{Spanned, Value};
 
-use crate::condition::Condition;
 use crate::schema::{Kind, Missing, Schema};
+use crate::table::condition::Condition;
 use crate::table::{Table, read_file, utf8};
 use crate::{Error, Result};
 
@@ -62,7 +62,7 @@ pub enum Bound {
 /// # Examples
 ///
 /// ```
-/// use dp_examples::bounds::{Bound, Bounds};
+/// use dp_examples::schema::bounds::{Bound, Bounds};
 ///
 /// let bounds = Bounds::parse("bounds.toml", "length = [0, 1]\nsex = ['M', 'F']".as_bytes())?;
 /// assert_eq!(bounds.get("length"), Some(&Bound::Range { low: 0.0, high: 1.0 }));
@@ -264,7 +264,7 @@ fn categories(items: &[Value]) -> Result<Bound, &'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::design::{Design, Intercept};
+    use crate::logistic::design::{Design, Intercept};
 
     fn message(text: &str) -> String {
         Bounds::parse("b.toml", text.as_bytes()).unwrap_err().to_string()

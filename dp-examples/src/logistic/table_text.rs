@@ -5,7 +5,7 @@
 //! "non-private" widens the column below it. Other tables of this crate are printed line by line as their
 //! rows are found, or are two calls of `write!`.
 
-use crate::summary::{Marginal, WeightSummary};
+use crate::logistic::summary::{Marginal, WeightSummary};
 
 /// The weights as an aligned table: truth, private mean, standard deviation and 90 % interval, and the
 /// non-private mean and standard deviation beside them.
@@ -21,8 +21,8 @@ use crate::summary::{Marginal, WeightSummary};
 /// # Examples
 ///
 /// ```
-/// use dp_examples::summary::{Marginal, WeightSummary};
-/// use dp_examples::table_text::table_text;
+/// use dp_examples::logistic::summary::{Marginal, WeightSummary};
+/// use dp_examples::logistic::table_text::table_text;
 ///
 /// let weights = [WeightSummary {
 ///     name: "length".into(),
@@ -157,7 +157,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::summary::tests::weight;
+    use crate::logistic::summary::tests::weight;
 
     #[test]
     fn shows_everything_aligned() {

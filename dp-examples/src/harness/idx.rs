@@ -27,8 +27,8 @@ const MOST_BYTES: u64 = 1 << 34;
 /// let path = std::env::temp_dir().join(format!("dp-examples-idx-{}", std::process::id()));
 /// // One image of 1 x 2 pixels.
 /// std::fs::write(&path, [0, 0, 8, 3, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 2, 7, 9])?;
-/// assert_eq!(dp_examples::idx::images(&path)?, ndarray::array![[7, 9]]);
-/// assert!(dp_examples::idx::labels(&path).unwrap_err().to_string().contains("images, expected labels"));
+/// assert_eq!(dp_examples::harness::idx::images(&path)?, ndarray::array![[7, 9]]);
+/// assert!(dp_examples::harness::idx::labels(&path).unwrap_err().to_string().contains("images, expected labels"));
 /// # std::fs::remove_file(&path)?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
