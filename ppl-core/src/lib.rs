@@ -98,7 +98,7 @@ mod tests;
 pub mod transform;
 
 pub use base::{Error, Origin, Result, Shape, Source};
-pub use draws::{LogDensity, Predictive, Replicator, Values, log_density, simulate};
+pub use draws::{LogDensity, Predictive, Replicator, Values, log_density, record_log_likelihoods, simulate};
 pub use handlers::Unconstrained;
 pub use machine::Scalar;
 pub use model::{

@@ -73,12 +73,12 @@ impl Spending {
         Err(Error::OutOfRange { what, requirement, value: rate * steps as f64 })
     }
 
-    /// What is not drawn exactly as it is accounted for.
+    /// What is not drawn exactly as it is accounted for, of all steps that are paid for: those of whole epochs.
     pub(super) fn deviation(&self, drawn: &Drawn<'_>, steps: u64) -> Result<Deviation> {
         let count = self.counts as f64 * CountRelease::DEVIATION;
         let before = self.before as f64 * PrivacyNoise::Exact.deviation();
-        let (batches, releases) =
-            ((drawn.deviation)(steps) + count + before, steps.saturating_add(self.more));
+        let paid = Pricing::new(&drawn.scheme)?.rounded(steps);
+        let (batches, releases) = ((drawn.deviation)(paid) + count + before, paid.saturating_add(self.more));
         Deviation::of_run(releases, batches, self.noise.deviation(), self.choices)
     }
 

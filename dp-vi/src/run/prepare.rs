@@ -24,7 +24,7 @@ use crate::wall::batches::Batches;
 use crate::wall::bound::clip::{ClipNorm, Clipping, Rule};
 use crate::wall::bound::quantile::{Adaptive, Quantile};
 use crate::wall::curvature::CurvatureRelease;
-use crate::wall::gradient::PrivateGradient;
+use crate::wall::gradient::{PrivateGradient, refuse_numbers_by_place};
 use crate::wall::release::{NoisySum, Released};
 use crate::wall::sensitive::Sensitive;
 use crate::wall::steps::Steps;
@@ -257,6 +257,7 @@ fn steps<'r, S: Subsampling>(
     let Some(calibrated) = &plan.calibrated else {
         return Ok(Steps::Unprotected(Box::new(UnprotectedSum { batches: batches(records)?, program })));
     };
+    refuse_numbers_by_place(&program, &estimator.shared.record_noise)?;
     let clip = ClipNorm::new(plan.clip_norm, program.dimension())?;
     let rule = match plan.clipping {
         Clipping::Flat => Rule::Flat(clip),

@@ -47,8 +47,10 @@ impl Summaries<'_> {
     /// ```
     ///
     /// # Errors
-    /// As [`mean`](Summaries::mean), if `values` are not those of the model's sites, or the records do not
-    /// fit the model; then nothing is debited.
+    /// As [`mean`](Summaries::mean), if `values` are not those of the model's sites, if the records do not
+    /// fit the model, or if it [says something of records by their place](ppl_core::record_log_likelihoods), as a
+    /// seeded model does of each record's own values: a record more would change the terms of those behind it. Then
+    /// nothing is debited.
     pub fn log_likelihood(
         &mut self,
         model: &(impl Model + ?Sized),
@@ -106,6 +108,42 @@ mod tests {
             summaries.mean("x", (0.0, 9.0), 2.0, &mut mean).unwrap();
             assert_eq!(loss.spent().unwrap().upper, mean.spent().unwrap().upper);
         }
+    }
+
+    /// A term is bounded for its own record's sake: of a model that has numbers for each record by its place, one record
+    /// more at the front would change all terms.
+    #[test]
+    fn models_that_number_the_records_are_refused() {
+        let mixture = |ctx: &mut Ctx| {
+            let mean = ctx.sample("mean", Normal::new(0.0, 1.0))?;
+            ctx.each_record(|ctx, record| {
+                let own = ctx.sample("own", Normal::new(0.0, 1.0))?;
+                ctx.observe("x", Normal::new(mean + own, 1.0), record.get("x")?)
+            })
+        };
+        let column = Array1::from(vec![1.0; 5]);
+        let records = Sensitive::new(Records::from_columns([("x", column.clone())]).unwrap());
+        let mut summaries = Summaries::new(&records, Seed::for_tests(3)).unwrap();
+        let mut ledger = ledger(Relation::AddRemove);
+        let mut told = |model: &dyn Model, values: &Values| {
+            summaries.log_likelihood(model, values, (-9.0, 0.0), 1.0, &mut ledger).unwrap_err().to_string()
+        };
+        let mut of_each = at(0.0);
+        // Not how many numbers are needed, which would be how many records there are.
+        of_each.insert("own".to_owned(), Array1::<f64>::zeros(3).into_dyn());
+        let given = ppl_core::handlers::condition(model, [("x", column.into_dyn())]);
+        let seeded = ppl_core::handlers::seed(mixture, 1);
+        let hidden = ppl_core::handlers::block(ppl_core::handlers::seed(mixture, 1), ["own"]);
+        for message in [
+            told(&mixture, &of_each),
+            told(&mixture, &at(0.0)),
+            told(&given, &at(0.0)),
+            told(&seeded, &Values::new()),
+            told(&hidden, &Values::new()),
+        ] {
+            assert!(message.contains("by its place") && !message.contains('5'), "{message}");
+        }
+        assert!(ledger.debits().is_empty());
     }
 
     #[test]

@@ -143,6 +143,20 @@ pub struct PrivateGradient<'r, S> {
     paid: u64,
 }
 
+/// Refuses a program that has numbers for each record by its place in the batch, other than the noise of these names: with
+/// another record before it a record would have other numbers, and the sum would change by more than one record's part.
+///
+/// # Errors
+/// That names the input.
+pub(crate) fn refuse_numbers_by_place(program: &RecordGradient<f64>, noise: &[String]) -> Result<()> {
+    match program.record_inputs().find(|&input| !noise.iter().any(|name| name == input)) {
+        Some(input) => Err(Error::Model(ppl_core::Error::Unsupported(format!(
+            "a private gradient of a program that has numbers for each record by its place (input '{input}')"
+        )))),
+        None => Ok(()),
+    }
+}
+
 /// A number that no other mechanism of this process has.
 fn fresh_number() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(0);
@@ -158,7 +172,9 @@ impl<'r, S: Subsampler> PrivateGradient<'r, S> {
     /// smallest batches, which takes some ten times longer.
     ///
     /// # Errors
-    /// If clip norm or noise multiplier are out of range, or the records cannot be sampled like that.
+    /// If clip norm or noise multiplier are out of range, or the records cannot be sampled like that; and if the
+    /// gradient has [per-record inputs](RecordGradient::record_inputs), in which a record has numbers by its place: with
+    /// another record before it, it would have others.
     pub fn new(
         gradient: RecordGradient<f64>,
         clip_norm: f64,
@@ -201,6 +217,7 @@ impl<'r, S: Subsampler> PrivateGradient<'r, S> {
         records: &'r Sensitive<Records>,
         seed: Seed,
     ) -> Result<Self> {
+        refuse_numbers_by_place(&gradient, &[])?;
         let clip = ClipNorm::new(clip_norm, gradient.dimension())?;
         let rule = (Rule::Flat(clip), clip);
         let steps = (NoiseOf::Steps, &seed);
@@ -208,7 +225,8 @@ impl<'r, S: Subsampler> PrivateGradient<'r, S> {
         Ok(Self::over(Batches::new(subsampling, records, (&seed, &[]))?, sum, seed.is_secret()))
     }
 
-    /// Releases of a sum over batches that were made with the same seed.
+    /// Releases of a sum over batches that were made with the same seed. Where the program has numbers for each record, it
+    /// is up to the caller that they are the record's own, or independent [noise](refuse_numbers_by_place).
     pub(crate) fn over(batches: Batches<'r, S>, sum: NoisySum, secret: bool) -> Self {
         Self { batches, sum, secret, number: fresh_number(), added: 0.0, paid: 0 }
     }
@@ -373,5 +391,31 @@ impl<'r, S: Subsampler> PrivateGradient<'r, S> {
     pub(crate) fn release_unpaid(&mut self, out: &mut [f64]) -> Result<()> {
         self.paid += 1;
         self.release(Permit::for_tests(self.number, self.paid - 1), out)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dp_sampler::FullBatch;
+    use ndarray::array;
+    use ppl_core::{Graph, Record};
+
+    /// With a record before it, every other one would have its neighbour's numbers, and the sum would move by more than one
+    /// record's part.
+    #[test]
+    fn numbers_that_go_with_a_place_are_refused() {
+        let records = Sensitive::new(Records::from_columns([("x", array![1.0, 2.0])]).unwrap());
+        let graph = Graph::new();
+        let w = graph.input("w", ()).unwrap();
+        let x = Record::new(&graph, records.schema()).get("x").unwrap();
+        let of_place = graph.record_input("own", ()).unwrap();
+        let made = |value| {
+            let gradient = RecordGradient::with_bounded_sums(value, &[w], &[0]).unwrap();
+            PrivateGradient::new(gradient, 1.0, 2.0, &FullBatch, &records, Seed::for_tests(1))
+        };
+        assert!(made(x * w).is_ok());
+        let told = made(x * of_place * w).err().expect("refused").to_string();
+        assert!(told.contains("by its place") && told.contains("'own'"), "{told}");
     }
 }

@@ -4,7 +4,7 @@ use super::integers::IntegerSums;
 use crate::error::{Error, Result, without_the_value};
 use dp_accountant::Relation;
 use ppl_core::records::ColumnData;
-use ppl_core::{Graph, Model, Records, Schema, Trace, Values, log_density};
+use ppl_core::{Graph, Model, Records, Schema, Trace, Values, record_log_likelihoods};
 
 /// Sensitive data behind a wall.
 ///
@@ -197,8 +197,8 @@ impl Sensitive<Records> {
         numbers: usize,
         add: impl Fn(f64, &mut [i128]),
     ) -> Result<IntegerSums> {
-        let density = log_density(model, &self.0, values).map_err(without_the_value)?;
-        Ok(IntegerSums::of_values(density.likelihood.iter().copied(), numbers, add))
+        let likelihoods = record_log_likelihoods(model, &self.0, values).map_err(without_the_value)?;
+        Ok(IntegerSums::of_values(likelihoods.iter().copied(), numbers, add))
     }
 
     /// The number of records times a number of units.

@@ -40,7 +40,14 @@ fn sign(
         },
         Op::Binary(binary) => match binary {
             Binary::Add | Binary::Min => is(0, positive) && is(1, positive),
-            Binary::Max if positive => is(0, true) || is(1, true),
+            // For the same reason one of them alone is not enough: the maximum with −∞ is the other one.
+            Binary::Max if positive => {
+                let alone = |place: usize| !divides(args[place]);
+                match (is(0, true), is(1, true)) {
+                    (true, true) => true,
+                    (one, other) => (one && alone(0)) || (other && alone(1)),
+                }
+            }
             Binary::Max => is(0, false) && is(1, false),
             Binary::Sub => is(0, positive) && is(1, !positive),
             Binary::Mul if args[0].is(args[1]) => positive,
@@ -205,6 +212,10 @@ mod tests {
         // −∞ and −1, whatever x is.
         assert!(is_non_negative(quotient, &none));
         assert!(!is_non_negative(quotient.tanh(), &none) && !is_non_negative((quotient * 2.0).tanh(), &none));
+        // The maximum of −∞ and −1.
+        let below = graph.constant(-1.0);
+        assert!(!is_non_negative(quotient.max(below), &none) && !is_non_negative(below.max(quotient), &none));
+        assert!(is_non_negative(x.exp().max(below), &none) && is_non_negative(quotient.max(x.exp()), &none));
         // What the bound of a softplus is made of keeps its sign.
         let c = (x / 3.0 + 1e-200).sqrt();
         assert!(is_non_negative((0.5 * c).tanh() / (2.0 * c), &none));

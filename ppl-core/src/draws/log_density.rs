@@ -95,9 +95,50 @@ pub fn log_density(
     records: &Records,
     values: &BTreeMap<String, ArrayD<f64>>,
 ) -> Result<LogDensity> {
+    let (mut simulator, fill) = at_values(model, records, values, false)?;
+    simulator.log_density(records, &Fill { values: &fill, draw: 0 })
+}
+
+/// `ln p(x_i | θ)` for each record, of a model in which that is a function of this record and of values that all records
+/// share: what a bound on one record's part of a sum has to start from.
+///
+/// # Errors
+/// As [`log_density`]; and if something is said of records by their place: latent values of records, which are given in
+/// an order, observations that are given as an array for all records, values that a seed draws for each of them, and
+/// other [per-record inputs](Graph::record_input). With another record before it a record would have other numbers there.
+pub fn record_log_likelihoods(
+    model: &(impl Model + ?Sized),
+    records: &Records,
+    values: &BTreeMap<String, ArrayD<f64>>,
+) -> Result<Array1<f64>> {
+    let (mut simulator, fill) = at_values(model, records, values, true)?;
+    Ok(simulator.log_density(records, &Fill { values: &fill, draw: 0 })?.likelihood)
+}
+
+/// What computes the log density, and what it is filled with. With `of_shared`, models that say something of records by
+/// their place are refused, before anything is compared with how many records there are.
+fn at_values(
+    model: &(impl Model + ?Sized),
+    records: &Records,
+    values: &BTreeMap<String, ArrayD<f64>>,
+    of_shared: bool,
+) -> Result<(Simulator, Values)> {
     let graph = Graph::new();
     let names = values.keys().cloned().collect();
     let trace = trace(model, &graph, records.schema(), AtValues { names })?;
+    let by_place = |what: &str| {
+        Err(Error::Unsupported(format!(
+            "a likelihood of each record by itself: the model has numbers for each record by its place ({what}); sum \
+             records' own values out (ctx.enumerate), and take seeds and conditions away"
+        )))
+    };
+    if let (true, Some(site)) = (of_shared, trace.record_latents().next()) {
+        return by_place(&format!("values of '{}'", site.name));
+    }
+    let simulator = Simulator::of_log_density(&trace)?;
+    if let (true, Some(input)) = (of_shared, simulator.record_inputs().next()) {
+        return by_place(&format!("input '{input}'"));
+    }
     let mut fill = Values::new();
     for site in trace.latents().chain(trace.record_latents()) {
         let input = Constrained::input_name(&site.name);
@@ -120,6 +161,5 @@ pub fn log_density(
         )));
     }
     trace.check_observations(records)?;
-    let mut simulator = Simulator::of_log_density(&trace)?;
-    simulator.log_density(records, &Fill { values: &fill, draw: 0 })
+    Ok((simulator, fill))
 }

@@ -15,7 +15,7 @@ mod replicate;
 pub(crate) mod simulate;
 pub mod summary;
 
-pub use log_density::{LogDensity, log_density};
+pub use log_density::{LogDensity, log_density, record_log_likelihoods};
 pub use predictive::Predictive;
 pub use replicate::Replicator;
 pub use simulate::{Values, simulate};

@@ -194,6 +194,12 @@ impl Simulator {
         Ok(Self { plan, slots, outputs: outputs.into_iter().map(|(_, output)| output).collect(), columns })
     }
 
+    /// Names of the inputs that are filled record by record.
+    pub(crate) fn record_inputs(&self) -> impl Iterator<Item = &str> {
+        let each = self.slots.iter().filter(|slot| matches!(slot.at, PlanInput::Each(_)));
+        each.map(|slot| slot.name.as_str())
+    }
+
     /// The numbers of each output, row-major; record after record where it is per record.
     pub(crate) fn values(&mut self, records: &Records, fill: &Fill<'_>) -> Result<Vec<Vec<f64>>> {
         self.plan.check_schema(records)?;

@@ -282,6 +282,12 @@ impl<T: Scalar> RecordGradient<T> {
         if self.plan.find_input(name).is_none() { Ok(()) } else { self.plan.set(name, values) }
     }
 
+    /// Names of the per-record inputs that the gradient depends on: each record has numbers there by its place in the
+    /// batch, which have to be written before it is run.
+    pub fn record_inputs(&self) -> impl Iterator<Item = &str> {
+        self.record_inputs.iter().map(|(name, ..)| name.as_str())
+    }
+
     /// The memory of a per-record input for a batch of this many records, record after record; `None` if the
     /// gradient does not depend on it. It must be requested before each batch of another size.
     pub fn record_input_mut(&mut self, name: &str, records: usize) -> Option<&mut [T]> {
