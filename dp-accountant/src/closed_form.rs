@@ -41,10 +41,15 @@ impl Interval {
 /// multiple of the tail above `z + gap`. Requires `z + gap >= 0`; `slip` bounds the absolute error of `z` and
 /// of `z + gap`.
 fn difference_of_tails(z: f64, gap: f64, slip: f64) -> Interval {
+    if z == f64::INFINITY {
+        // Above the largest number, however well it is known; its slip has no difference with it.
+        return Interval { lower: 0.0, upper: 1e-300 };
+    }
     if slip.is_nan() || slip >= 1e-3 {
         // The position is not known; only the tail above the lowest possible one remains as a bound.
         // It is positive even where the tail underflows.
-        return Interval { lower: 0.0, upper: (upper_tail(z - 2.0 * slip) + 1e-300).clamp(0.0, 1.0) };
+        let tail = upper_tail(z - 2.0 * slip);
+        return Interval { lower: 0.0, upper: if tail.is_nan() { 1.0 } else { (tail + 1e-300).min(1.0) } };
     }
     let far = z + gap;
     let peak = density(z);
@@ -170,7 +175,9 @@ mod tests {
     #[test]
     fn a_delta_that_underflows_is_not_said_to_be_zero() {
         // Positions near 1e208, known to within 1e192: all that is left is a bound from above.
-        for interval in [gaussian_delta(1e100, 0.0, 1e308), gaussian_delta(1.0, 0.0, 100.0)] {
+        // The last one lies beyond all numbers.
+        for (mu, epsilon) in [(1e100, 1e308), (1.0, 100.0), (1e-100, 1e300)] {
+            let interval = gaussian_delta(mu, 0.0, epsilon);
             assert!(interval.lower == 0.0 && interval.upper > 0.0 && interval.upper < 1e-250, "{interval:?}");
         }
     }

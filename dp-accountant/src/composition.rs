@@ -3,7 +3,7 @@
 #[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
 
-use crate::Event;
+use crate::{Event, Sampling};
 
 /// A multiset of events, in which order plays no role.
 ///
@@ -50,13 +50,26 @@ impl Composition {
     }
 
     /// Adds `count` more of an event.
+    ///
+    /// Steps on [shuffled](Sampling::Shuffle) records are added up where they are whole epochs. Parts of epochs stand by
+    /// themselves, for nothing says that two of them are of one order: from two orders they cost as much as two epochs. The
+    /// accountant refuses such a part, so a run is pushed by whole epochs.
     pub fn push(&mut self, event: Event, count: u64) {
         if count == 0 {
             return;
         }
+        let is_whole = |count: u64| match event.sampling() {
+            Sampling::Shuffle { batch, records } => count.is_multiple_of(records.div_ceil(batch)),
+            _ => true,
+        };
         // An equal event joins its line unless the count would overflow; a second line then keeps the sum
         // exact.
-        let line = self.entries.iter_mut().find(|e| e.event == event && e.count.checked_add(count).is_some());
+        let line = self.entries.iter_mut().find(|entry| {
+            entry.event == event
+                && is_whole(count)
+                && is_whole(entry.count)
+                && entry.count.checked_add(count).is_some()
+        });
         match line {
             Some(entry) => entry.count += count,
             None => self.entries.push(Entry { event, count }),
@@ -86,6 +99,22 @@ impl Extend<(Event, u64)> for Composition {
 mod tests {
     use super::*;
     use crate::{Mechanism, Sampling};
+
+    /// Halves of two epochs are two epochs, and looked like one.
+    #[test]
+    fn parts_of_epochs_are_not_added_up() {
+        let shuffled = Sampling::Shuffle { batch: 10, records: 100 };
+        let event = Event::new(Mechanism::Gaussian { noise_multiplier: 4.0 }, shuffled).expect("valid");
+        let mut halves = Composition::single(event, 5);
+        halves.push(event, 5);
+        assert_eq!(halves.iter().map(|(_, count)| count).collect::<Vec<_>>(), [5, 5]);
+        let replaced = crate::Relation::ReplaceOne;
+        let told = crate::Accountant::new(replaced).with(&halves).epsilon(1e-5);
+        assert!(matches!(told, Err(crate::Error::PartOfEpoch { steps: 5, .. })), "{told:?}");
+        halves.push(event, 10);
+        halves.push(event, 20);
+        assert_eq!(halves.iter().map(|(_, count)| count).collect::<Vec<_>>(), [5, 5, 30]);
+    }
 
     #[test]
     fn counts_do_not_overflow_and_none_is_lost() {

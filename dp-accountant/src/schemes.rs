@@ -252,6 +252,12 @@ fn bounds(relation: Relation, event: Event, count: u64) -> Result<Bounds> {
                 if guarantee {
                     return Err(no("ask for replace-one, with the guarantee under replace-one"));
                 }
+                if batch >= records {
+                    return Err(no(
+                        "draw fewer records, or take all of them in each step (none): without one of them there is no batch \
+                         of this size",
+                    ));
+                }
                 return Ok(exactly(pair(mechanism, rate, true).map_err(no)?));
             }
             let sampled = pair(mechanism, rate, true).map_err(no)?;
@@ -281,7 +287,8 @@ fn bounds(relation: Relation, event: Event, count: u64) -> Result<Bounds> {
             let epoch = records.div_ceil(batch);
             let epochs = count.div_ceil(epoch);
             if !count.is_multiple_of(epoch) {
-                let rounded = epochs.saturating_mul(epoch);
+                // Down where the next epoch ends beyond what can be counted.
+                let rounded = epochs.checked_mul(epoch).unwrap_or((epochs - 1) * epoch);
                 return Err(Error::PartOfEpoch { steps: count, batch, records, epoch, rounded });
             }
             let upper = pair(mechanism, 1.0, true).map_err(no)?;

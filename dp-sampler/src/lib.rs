@@ -32,7 +32,7 @@
 //! | [`Poisson`] | each batch within its [deviation](Subsampler::deviation) (below 2⁻⁶⁰) of Poisson subsampling in total variation | proven in `poisson::thresholds`, checked against exact arithmetic |
 //! | [`FixedSize`] | every subset equally likely | exact integers and rejection; all subsets counted for small sizes |
 //! | [`FixedSize::by_permutation`] | above 1,024 records pairs of elements as under ideal round functions; more is measured | [`Permutation`] |
-//! | [`GaussianNoise`], [`LaplaceNoise`] | within 5 units in the last place of a true variable, tails to 13 σ and to 88 | compared with reference values, tested by distribution also beyond 8 σ |
+//! | [`GaussianNoise`], [`LaplaceNoise`] | within 5 units in the last place of a true variable (Gaussians near 0 within `g R`, see there), tails to 13 σ and to 88 | compared with reference values, tested by distribution also beyond 8 σ |
 //! | [`DiscreteGaussianNoise`], [`DiscreteLaplaceNoise`] | the exact law | integers and comparisons that are carried on until decided; the law tested value by value |
 //! | [`RoundedGaussianNoise`] | the law within 2⁻²⁴⁰ | the same |
 //! | [`GridGaussianNoise`] | the law within 2⁻¹²⁰ | proven: doubles with a bound on their error, 256-bit arithmetic where they do not decide |

@@ -67,7 +67,7 @@ impl Seed {
         Self { key, secret: false }
     }
 
-    /// Whether the seed came from the operating system.
+    /// Whether the seed came from the operating system, or from bytes that [said so](Self::from_exposed).
     #[must_use]
     pub fn is_secret(&self) -> bool {
         self.secret

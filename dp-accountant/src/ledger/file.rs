@@ -31,7 +31,8 @@ use head::Head;
 /// - A second file beside it, `spent.ledger.head` for `spent.ledger`, says how far the ledger goes: a [`LedgerMark`],
 ///   written after each debit. So lines that are missing from the end, as in a copy that was cut or a ledger that alone
 ///   was restored from an old backup, are an error, and so is a missing head. (Ledgers that were made before there were
-///   heads get one when they are opened.) A ledger moves with its head. What the two do not see is that both were
+///   heads, of format 1 to 3, get one when they are opened, but if it is removed, it is not missed.) A ledger moves with its
+///   head. What the two do not see is that both were
 ///   restored from the same old backup, or forged.
 ///
 /// ```

@@ -78,9 +78,10 @@ impl LedgerMark {
 /// A number that no other ledger has: 128 bits that the standard library's hash tables are protected with. It
 /// is not secret, and nothing but the recognition of a ledger depends on it.
 pub(super) fn fresh_number() -> u128 {
-    // Keys are drawn anew for every thread, and each table takes other ones. Zero stands for files without a
-    // number.
-    let word = |k: u8| u128::from(RandomState::new().hash_one(k));
+    // Keys are drawn anew for every thread, and each table takes other ones; processes that one was split into have the
+    // same keys, but not the same number. Zero stands for files without a number.
+    let process = std::process::id();
+    let word = |k: u8| u128::from(RandomState::new().hash_one((k, process)));
     ((word(0) << 64) | word(1)).max(1)
 }
 

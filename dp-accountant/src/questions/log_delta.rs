@@ -328,7 +328,7 @@ fn one_step(noise_multiplier: f64, rate: f64, epsilon: f64) -> LogInterval {
 /// The logarithm of φ(z) (R(z) - R(z + gap)), for z and z + gap known to `slip`.
 fn log_difference_of_tails((z, gap, slip): (f64, f64, f64)) -> LogInterval {
     // Here delta is far in the tail: anything else has been answered by the ordinary formula.
-    let (near, far) = (z - slip, z + slip);
+    let (near, far) = (if z == f64::INFINITY { z } else { z - slip }, z + slip);
     if !(near >= 1.0 && far <= 1e140) {
         return LogInterval { lower: f64::NEG_INFINITY, upper: if near > 1e140 { -1e279 } else { 0.0 } };
     }

@@ -1,8 +1,8 @@
 //! What a budget allows.
 
 use dp_accountant::{
-    Budget, Composition, Error, Event, Mechanism, Sampling, calibrate_batch, calibrate_noise_multiplier,
-    calibrate_rate, calibrate_steps,
+    Budget, Composition, Error, Event, Mechanism, Relation, Sampling, calibrate_batch,
+    calibrate_noise_multiplier, calibrate_rate, calibrate_steps,
 };
 
 use crate::answer::Answer;
@@ -111,7 +111,10 @@ pub(crate) fn run(arguments: &Calibrate) -> Outcome<String> {
             let events = |batch: u64| {
                 Ok(Composition::single(one(noise_multiplier, with_value(batch.to_string())?)?, steps))
             };
-            let found = calibrate_batch(&budget, records, events)?;
+            // Without one of its records a data set has no batch of them all.
+            let fixed = arguments.sampling.starts_with("fixed:") && budget.relation == Relation::AddRemove;
+            let most = if fixed && records > 1 { records - 1 } else { records };
+            let found = calibrate_batch(&budget, most, events)?;
             Answer::new(budget.relation, &events(found.batch)?)
                 .stored("batch", found.batch, &found.batch.to_string())
                 .certified("epsilon", found.epsilon)

@@ -55,7 +55,9 @@ fn refuse_parts_of_epochs(relation: Relation, events: &Composition) -> Outcome<(
         let epoch = records.div_ceil(batch);
         // Under add/remove no number of steps has an answer, and the accountant says so.
         if relation == Relation::ReplaceOne && !steps.is_multiple_of(epoch) {
-            let rounded = steps.div_ceil(epoch).saturating_mul(epoch);
+            // Down where the next epoch ends beyond what can be counted.
+            let epochs = steps.div_ceil(epoch);
+            let rounded = epochs.checked_mul(epoch).unwrap_or((epochs - 1) * epoch);
             return Err(Error::PartOfEpoch { steps, batch, records, epoch, rounded }.into());
         }
     }
