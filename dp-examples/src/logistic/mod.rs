@@ -1,8 +1,8 @@
 //! Private logistic regressions without a formula: the main job, and the short form of `fit`.
 //!
-//! Here are the model and how it is fitted. [`design`] makes numbers of a table, or [`population`] draws records that anybody
-//! may have; [`summary`] is what a fit says about each weight, and [`table_text`] shows it. [`arguments`] and [`short_form`]
-//! are the program. Everything else is fitted by [`regression`](crate::regression).
+//! Here are the model and how it is fitted. [`design`] makes numbers of a table, or [`population`] draws records that
+//! anybody may have; [`summary`] is what a fit says about each weight, and [`table_text`] shows it. [`arguments`] and
+//! [`short_form`] are the program. Everything else is fitted by [`regression`](crate::regression).
 
 pub mod arguments;
 pub mod design;
@@ -27,7 +27,7 @@ use ppl_distributions::{Bernoulli, Normal};
 use serde::Serialize;
 
 use crate::logistic::summary::{Marginal, WeightSummary};
-use crate::regression::whitening::{Whitening, another_seed, change_features, statement};
+use crate::regression::whitening::{Counted, Whitening, another_seed, change_features, statement};
 
 /// Standard deviation of every weight's prior.
 pub const PRIOR_SCALE: f64 = 4.0;
@@ -230,7 +230,7 @@ pub fn fit_design(
     let plain = Records::from_columns([("x", Column::from(features)), ("y", Column::from(labels))])?;
     let hidden = Sensitive::new(plain.clone());
     let planned = match is_plain {
-        true => Whitening::planned(public_moments, budget)?,
+        true => Whitening::planned(public_moments, Counted::Outcomes, budget)?,
         false => None,
     };
     let inference = |whitening: &Whitening| {
@@ -250,7 +250,10 @@ pub fn fit_design(
         inference(planned).check_fit_from(&hidden, &ledger)?;
     }
     let whitening = match planned {
-        Some(_) => Whitening::release(&hidden, public_moments, budget, &mut ledger, another_seed(&seed)?)?,
+        Some(_) => {
+            let of = (public_moments, Counted::Outcomes);
+            Whitening::release(&hidden, of, budget, &mut ledger, another_seed(&seed)?)?
+        }
         None => None,
     };
     let Some(whitening) = whitening else {

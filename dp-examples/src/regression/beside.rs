@@ -49,7 +49,7 @@ use zeroize::Zeroizing;
 use super::nuisance::Nuisance;
 use super::specification::Specification;
 use crate::output::write_whole;
-use crate::regression::whitening::Whitening;
+use crate::regression::whitening::{Counted, Whitening};
 use crate::{Error, Result};
 
 /// Of the text of `FILE.run`.
@@ -298,8 +298,8 @@ impl<'a> Beside<'a> {
     }
 
     /// The coordinates of a run that goes on.
-    pub(super) fn whitening(&self, features: usize, budget: Budget) -> Result<Whitening> {
-        self.kept(whitening_beside, |text| Whitening::from_json(text, features, budget))
+    pub(super) fn whitening(&self, of: (usize, Counted), budget: Budget) -> Result<Whitening> {
+        self.kept(whitening_beside, |text| Whitening::from_json(text, of, budget))
     }
 
     /// What was released of a nuisance value, of a run that goes on.

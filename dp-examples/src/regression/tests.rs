@@ -560,7 +560,9 @@ fn skewed_residuals_do_not_move_a_gaussian_intercept() {
 /// Under a budget that says next to nothing, the prior that was named is what is left: of its variance at least four
 /// fifths are open, and means have moved by what is not. Over 8 fits of 6 coefficients `shift² + variance` is that of
 /// the prior on average; of such sums the mean has a standard error of about .03. Likewise for σ, of which there is one
-/// in each fit: a release whose noise is twice its deviation moves it by two thirds of the prior's.
+/// in each fit: a release whose noise is twice its deviation moves it by two thirds of the prior's, and makes it
+/// narrower where it came out low. (Of 57 seeds deviations were .76 to 1.24 of the prior's, and the mean of the sums
+/// .99.)
 #[test]
 fn without_a_budget_a_gaussian_has_its_prior() {
     let (mut total, mut of_sigma) = (0.0, 0.0);
@@ -579,7 +581,7 @@ fn without_a_budget_a_gaussian_has_its_prior() {
         // Half-normal of scale 0.5: a mean of 0.399 and a standard deviation of 0.301.
         let (mean, sd) = moments(&draws["sigma"], 0);
         let (shift, width) = ((mean - 0.399) / 0.301, sd / 0.301);
-        assert!((0.89..1.4).contains(&width) && shift.abs() < 1.5, "sigma: {shift} {width}");
+        assert!((0.7..1.4).contains(&width) && shift.abs() < 1.5, "sigma: {shift} {width}");
         of_sigma += (shift * shift + width * width) / 8.0;
     }
     assert!((0.85..1.3).contains(&of_sigma), "{of_sigma}");

@@ -17,7 +17,9 @@ use super::features::Features;
 use super::fitting::{Fitted, Kept, PrivateFit, Way};
 use super::nuisance::{Given, Nuisance, Seen};
 use super::specification::{ScaledColumn, Specification, is_constant};
-use crate::regression::whitening::{CURVATURE_SHARE, NEGLIGIBLE, Whitening, another_seed, change_features};
+use crate::regression::whitening::{
+    self, CURVATURE_SHARE, Counted, Whitening, another_seed, change_features,
+};
 
 type Failure = Box<dyn StdError>;
 
@@ -35,7 +37,7 @@ impl PrivateFit<'_> {
     pub(super) fn check_plan(self, schema: &Schema) -> Result<(), Failure> {
         let planned = match self.way() {
             Way::Plain => None,
-            _ => Whitening::planned(&self.expected_moments(), self.budget)?,
+            _ => Whitening::planned(&self.expected_moments(), self.counted(), self.budget)?,
         };
         match (planned, self.way()) {
             (Some(planned), Way::WithNuisance) => {
@@ -47,6 +49,14 @@ impl PrivateFit<'_> {
             (None, _) => drop(self.independent().plan(schema)?),
         }
         Ok(())
+    }
+
+    /// What is counted before everything else.
+    fn counted(self) -> Counted {
+        match self.specification.family {
+            Family::Bernoulli => Counted::Outcomes,
+            _ => Counted::Records,
+        }
     }
 
     /// What is expected of the squares of features in units of their coefficients' priors.
@@ -65,19 +75,20 @@ impl PrivateFit<'_> {
         seed: Seed,
     ) -> Result<Fitted, Failure> {
         let moments = self.expected_moments();
-        let Some(planned) = Whitening::planned(&moments, self.budget)? else {
+        let Some(planned) = Whitening::planned(&moments, self.counted(), self.budget)? else {
             return self.plain(&Sensitive::new(records), (payer, beside), seed);
         };
         // Features take as much memory as records: these become them, and then the whitened ones.
         let records = Features::in_place(records, &self.specification.columns)?;
         let whitening = match beside.goes_on() {
-            true => beside.whitening(moments.len(), self.budget)?,
+            true => beside.whitening((moments.len(), self.counted()), self.budget)?,
             false => {
                 let scaled = Sensitive::new(records.clone());
                 // What the fit would be refused for it is refused for before anything is paid.
                 self.inference(&planned).check_fit_from(&scaled, payer.purse)?;
                 let first = another_seed(&seed)?;
-                let found = Whitening::release(&scaled, &moments, self.budget, payer.purse, first)?;
+                let found =
+                    Whitening::release(&scaled, (&moments, self.counted()), self.budget, payer.purse, first)?;
                 // It has been planned, so there is one.
                 let whitening = found.unwrap_or(planned);
                 beside.keep_whitening(&whitening)?;
@@ -100,7 +111,7 @@ impl PrivateFit<'_> {
         seed: Seed,
     ) -> Result<Fitted, Failure> {
         let moments = self.expected_moments();
-        let Some(planned) = Whitening::planned(&moments, self.budget)? else {
+        let Some(planned) = Whitening::planned(&moments, self.counted(), self.budget)? else {
             return self.plain(&Sensitive::new(records), (payer, beside), seed);
         };
         let features = &Features::of(&records, &self.specification.columns)?;
@@ -110,14 +121,18 @@ impl PrivateFit<'_> {
         let high = self.specification.outcome.high.max(1.0);
         let seen = Seen { family, features, outcomes: &outcomes, high };
         let (whitening, mut nuisance) = match beside.goes_on() {
-            true => (beside.whitening(moments.len(), self.budget)?, beside.nuisance(moments.len())?),
+            true => (
+                beside.whitening((moments.len(), self.counted()), self.budget)?,
+                beside.nuisance(moments.len())?,
+            ),
             false => {
                 let first = another_seed(&seed)?;
                 let second = another_seed(&first)?;
                 let scaled = Sensitive::new(with(features.all())?);
                 self.inference_given(&planned, &Nuisance::planned(family, moments.len()))?
                     .check_fit_from(&scaled, payer.purse)?;
-                let found = Whitening::release(&scaled, &moments, self.budget, payer.purse, first)?;
+                let found =
+                    Whitening::release(&scaled, (&moments, self.counted()), self.budget, payer.purse, first)?;
                 drop(scaled);
                 // It has been planned, so there is one.
                 let whitening = found.unwrap_or(planned);
@@ -256,10 +271,9 @@ impl PrivateFit<'_> {
     }
 }
 
-/// The clip norm of a fit that is given this. Longer gradients than the typical one keep their weight, too, where the
-/// noise of all steps is next to nothing beside the information of all records.
+/// The clip norm of a fit that is given this.
 fn clip_norm(given: &Given, whitening: &Whitening) -> f64 {
-    let information = NEGLIGIBLE * (whitening.records() as f64).max(1.0) * given.curvature;
+    let information = (whitening.records() as f64).max(1.0) * given.curvature;
     let of_steps = whitening.single() / (given.left * (1.0 - CURVATURE_SHARE)).sqrt();
-    (given.clip * whitening.typical()).max(information.sqrt() / of_steps)
+    whitening::clip_norm(given.clip * whitening.typical(), information, of_steps)
 }

@@ -1,10 +1,11 @@
 //! The mean of a field between public bounds.
 
-use super::grid::Unit;
+use super::grid::{self, Unit};
 use super::{Field, Summaries, check_bounds};
 use crate::error::Result;
 use crate::wall::integers::IntegerSums;
-use dp_accountant::{Purse, Relation};
+use dp_accountant::{Event, Purse, Relation};
+use dp_sampler::{Noise, RoundedGaussianNoise, Seed};
 use std::f64::consts::SQRT_2;
 
 /// A mean with noise.
@@ -21,11 +22,15 @@ pub struct NoisyMean {
 
 /// The grid for the sums of a mean.
 pub(super) fn unit(purse: &(impl Purse + ?Sized), noise_multiplier: f64) -> Result<Unit> {
-    let reach = match purse.ledger().budget().relation {
+    Unit::new(noise_multiplier, reach(purse.ledger().budget().relation))
+}
+
+/// The norm of one record's part.
+fn reach(relation: Relation) -> f64 {
+    match relation {
         Relation::AddRemove => SQRT_2,
         Relation::ReplaceOne => 1.0,
-    };
-    Unit::new(noise_multiplier, reach)
+    }
 }
 
 /// Adds a value's place between the bounds, from −1 to 1, and one record, both in units.
@@ -75,6 +80,18 @@ impl Summaries<'_> {
         let each = |value: f64, sums: &mut [i128]| add(value, bounds, unit, sums);
         let sums = self.records.sums_of_column(field.into().place(), self.numbers(purse), each)?;
         self.mean_of(sums, unit, bounds, purse)
+    }
+
+    /// The event that [`mean`](Self::mean) debits, to plan with before it is made. Its noise multiplier is the one
+    /// asked for or the nearest above that is drawn exactly.
+    ///
+    /// # Errors
+    /// If the noise multiplier is not between 1e-3 and 1e6.
+    pub fn mean_event(relation: Relation, noise_multiplier: f64) -> Result<Event> {
+        let unit = Unit::new(noise_multiplier, reach(relation))?;
+        // The distribution is the same for every seed.
+        let distribution = RoundedGaussianNoise::new(&Seed::for_tests(0), grid::BITS)?.distribution();
+        grid::event(distribution, relation, difference(relation, unit))
     }
 
     /// Sums that a mean is made of: of the numbers, and of the records where their number is protected.
