@@ -51,9 +51,9 @@ impl Composition {
 
     /// Adds `count` more of an event.
     ///
-    /// Steps on [shuffled](Sampling::Shuffle) records are added up where they are whole epochs. Parts of epochs stand by
-    /// themselves, for nothing says that two of them are of one order: from two orders they cost as much as two epochs. The
-    /// accountant refuses such a part, so a run is pushed by whole epochs.
+    /// Steps on [shuffled](Sampling::Shuffle) records are added up where they are whole epochs. Parts of epochs stand
+    /// by themselves, for nothing says that two of them are of one order: from two orders they cost as much as two
+    /// epochs. The accountant refuses such a part, so a run is pushed by whole epochs.
     pub fn push(&mut self, event: Event, count: u64) {
         if count == 0 {
             return;

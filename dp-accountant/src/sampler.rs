@@ -6,10 +6,11 @@ use dp_sampler::Scheme;
 /// The sampling of each release on batches of a scheme, as if they were drawn exactly like that.
 ///
 /// # Privacy
-/// How far the batches are from the scheme is not in it: an ε of these events holds at `δ + (1 + e^ε) τ` with the sampler's
-/// own [deviation](dp_sampler::Subsampler::deviation) `τ` of all steps. It is below 2⁻⁵⁰ for most samplers and **1**, nothing
-/// proven, for orders that are computed from a key ([`FixedSize::by_permutation`](dp_sampler::FixedSize::by_permutation),
-/// [`Shuffle`](dp_sampler::Shuffle) above 1,024 records). `dp-vi` refuses those, and counts `τ` in its δ.
+/// How far the batches are from the scheme is not in it: an ε of these events holds at `δ + (1 + e^ε) τ` with the
+/// sampler's own [deviation](dp_sampler::Subsampler::deviation) `τ` of all steps. It is below 2⁻⁵⁰ for most samplers
+/// and **1**, nothing proven, for orders that are computed from a key
+/// ([`FixedSize::by_permutation`](dp_sampler::FixedSize::by_permutation), [`Shuffle`](dp_sampler::Shuffle) above 1,024
+/// records). `dp-vi` refuses those, and counts `τ` in its δ.
 ///
 /// ```
 /// use dp_accountant::{Error, Sampling};

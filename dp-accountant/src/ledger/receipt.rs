@@ -6,9 +6,10 @@ use crate::{Composition, Error, Event, Result};
 /// Proof that uses of events have been debited from a ledger.
 ///
 /// A debit makes one, and it can be neither copied nor cloned. A mechanism that takes receipts by value, one for each
-/// release, therefore makes no release without one and none twice with the same: such a program does not compile. What the
-/// compiler does not see is which ledger was debited: a clone of a ledger, a file that was only
-/// [read](crate::FileLedger::read), and [`reissue`](crate::Ledger::reissue), which is for runs that go on, make receipts, too.
+/// release, therefore makes no release without one and none twice with the same: such a program does not compile. What
+/// the compiler does not see is which ledger was debited: a clone of a ledger, a file that was only
+/// [read](crate::FileLedger::read), and [`reissue`](crate::Ledger::reissue), which is for runs that go on, make
+/// receipts, too.
 ///
 /// ```
 /// use dp_accountant::{Budget, Event, Ledger, Mechanism, Receipt, Relation, Sampling};

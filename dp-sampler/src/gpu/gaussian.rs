@@ -28,8 +28,8 @@ pub struct GaussianNoise<R: Backend> {
 }
 
 impl<R: Backend> GaussianNoise<R> {
-    /// Takes ownership of the noise and copies its keys to the device. The numbers of a step are the same each time they are
-    /// asked for, here and by [`noise`](Self::noise): as on the CPU, a step's are for one release.
+    /// Takes ownership of the noise and copies its keys to the device. The numbers of a step are the same each time
+    /// they are asked for, here and by [`noise`](Self::noise): as on the CPU, a step's are for one release.
     ///
     /// # Errors
     ///

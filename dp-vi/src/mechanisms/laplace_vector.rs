@@ -14,8 +14,8 @@ const MOST: u128 = 200_000;
 
 impl Laplace {
     /// Of a vector of integers with this bound on its ℓ₁ distance between neighbours among these data sets:
-    /// discrete Laplace noise on each element, clamped to the range that it has over all of them. The statistic has to say
-    /// the same of a data set each time: it is computed once more for a release.
+    /// discrete Laplace noise on each element, clamped to the range that it has over all of them. The statistic has to
+    /// say the same of a data set each time: it is computed once more for a release.
     ///
     /// # Errors
     /// [`Error::BoundTooSmall`], with a witness, if the statistic of two neighbours differs by more than the

@@ -31,8 +31,8 @@ impl PosteriorDraw {
         Ok(Self { epsilon: crate::cost::integer_scale::epsilon(epsilon)? })
     }
 
-    /// Of this program at these data sets. It has to say the same of a data set each time: what is proven of it is for what
-    /// it said first, and a draw asks it once more.
+    /// Of this program at these data sets. It has to say the same of a data set each time: what is proven of it is for
+    /// what it said first, and a draw asks it once more.
     ///
     /// # Errors
     /// [`Error::LossAboveClaim`], with a witness, if enumeration does not prove ε. Conditioning on something

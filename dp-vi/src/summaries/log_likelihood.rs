@@ -110,8 +110,8 @@ mod tests {
         }
     }
 
-    /// A term is bounded for its own record's sake: of a model that has numbers for each record by its place, one record
-    /// more at the front would change all terms.
+    /// A term is bounded for its own record's sake: of a model that has numbers for each record by its place, one
+    /// record more at the front would change all terms.
     #[test]
     fn models_that_number_the_records_are_refused() {
         let mixture = |ctx: &mut Ctx| {

@@ -143,8 +143,9 @@ pub struct PrivateGradient<'r, S> {
     paid: u64,
 }
 
-/// Refuses a program that has numbers for each record by its place in the batch, other than the noise of these names: with
-/// another record before it a record would have other numbers, and the sum would change by more than one record's part.
+/// Refuses a program that has numbers for each record by its place in the batch, other than the noise of these names:
+/// with another record before it a record would have other numbers, and the sum would change by more than one record's
+/// part.
 ///
 /// # Errors
 /// That names the input.
@@ -173,8 +174,8 @@ impl<'r, S: Subsampler> PrivateGradient<'r, S> {
     ///
     /// # Errors
     /// If clip norm or noise multiplier are out of range, or the records cannot be sampled like that; and if the
-    /// gradient has [per-record inputs](RecordGradient::record_inputs), in which a record has numbers by its place: with
-    /// another record before it, it would have others.
+    /// gradient has [per-record inputs](RecordGradient::record_inputs), in which a record has numbers by its place:
+    /// with another record before it, it would have others.
     pub fn new(
         gradient: RecordGradient<f64>,
         clip_norm: f64,
@@ -225,8 +226,8 @@ impl<'r, S: Subsampler> PrivateGradient<'r, S> {
         Ok(Self::over(Batches::new(subsampling, records, (&seed, &[]))?, sum, seed.is_secret()))
     }
 
-    /// Releases of a sum over batches that were made with the same seed. Where the program has numbers for each record, it
-    /// is up to the caller that they are the record's own, or independent [noise](refuse_numbers_by_place).
+    /// Releases of a sum over batches that were made with the same seed. Where the program has numbers for each record,
+    /// it is up to the caller that they are the record's own, or independent [noise](refuse_numbers_by_place).
     pub(crate) fn over(batches: Batches<'r, S>, sum: NoisySum, secret: bool) -> Self {
         Self { batches, sum, secret, number: fresh_number(), added: 0.0, paid: 0 }
     }
@@ -401,8 +402,8 @@ mod tests {
     use ndarray::array;
     use ppl_core::{Graph, Record};
 
-    /// With a record before it, every other one would have its neighbour's numbers, and the sum would move by more than one
-    /// record's part.
+    /// With a record before it, every other one would have its neighbour's numbers, and the sum would move by more than
+    /// one record's part.
     #[test]
     fn numbers_that_go_with_a_place_are_refused() {
         let records = Sensitive::new(Records::from_columns([("x", array![1.0, 2.0])]).unwrap());

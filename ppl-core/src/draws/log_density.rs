@@ -105,7 +105,8 @@ pub fn log_density(
 /// # Errors
 /// As [`log_density`]; and if something is said of records by their place: latent values of records, which are given in
 /// an order, observations that are given as an array for all records, values that a seed draws for each of them, and
-/// other [per-record inputs](Graph::record_input). With another record before it a record would have other numbers there.
+/// other [per-record inputs](Graph::record_input). With another record before it a record would have other numbers
+/// there.
 pub fn record_log_likelihoods(
     model: &(impl Model + ?Sized),
     records: &Records,
