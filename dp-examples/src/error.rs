@@ -2,7 +2,7 @@
 
 pub(crate) mod wording;
 
-use wording::{bounds_hint, listed, meant, path};
+use wording::{bounds_hint, header, listed, path};
 pub(crate) use wording::{one_line, quoted};
 
 /// Everything that can be wrong with a file, an option or a destination.
@@ -40,14 +40,12 @@ pub enum Error {
         line: u64,
     },
     /// The file holds bytes that are not UTF-8.
-    #[error("{}:{line}: byte 0x{byte:02x} is not UTF-8 text, expected a UTF-8 file", path(file))]
+    #[error("{}:{line}: here is a byte that is not UTF-8 text, expected a UTF-8 file", path(file))]
     NotUtf8 {
         /// The file as the user named it.
         file: String,
-        /// The line of the first such byte.
+        /// The line of the first such byte, which may be of a cell and is not told.
         line: u64,
-        /// The first such byte.
-        byte: u8,
     },
     /// A quoted cell runs to the end of the file.
     #[error("{}:{line}: the quote opened on this line is never closed", path(file))]
@@ -121,13 +119,7 @@ pub enum Error {
         expected: usize,
     },
     /// A named column is not in the file.
-    #[error(
-        "{}: no column {}; {}the columns are {}",
-        path(file),
-        quoted(column),
-        meant(column, columns),
-        listed(columns)
-    )]
+    #[error("{}: no column {}; {}", path(file), quoted(column), header(column, columns))]
     MissingColumn {
         /// The file as the user named it.
         file: String,
@@ -200,12 +192,11 @@ pub enum Error {
     },
     /// A bounds file names a column that the data do not have.
     #[error(
-        "{}:{line}: no column {} in {}; {}the columns are {}",
+        "{}:{line}: no column {} in {}; {}",
         path(file),
         quoted(column),
         path(table),
-        meant(column, columns),
-        listed(columns)
+        header(column, columns)
     )]
     BoundForMissingColumn {
         /// The bounds file.
@@ -261,20 +252,6 @@ pub enum Error {
         position: usize,
         /// What was expected there.
         expected: &'static str,
-    },
-    /// Every record has the same label.
-    #[error(
-        "{}: {} holds for {holds} record, expected records of both kinds",
-        path(file),
-        quoted(expression)
-    )]
-    OneClass {
-        /// The data file.
-        file: String,
-        /// The condition.
-        expression: String,
-        /// `every` or `no`.
-        holds: &'static str,
     },
     /// A cell is none of the column's categories.
     #[error(
@@ -358,14 +335,12 @@ pub enum Error {
         value: f64,
     },
     /// A random split left one side empty.
-    #[error("no record fell into the {part} set: test fraction {fraction} of {records} records")]
+    #[error("no record fell into the {part} set: test fraction {fraction} of so few records")]
     EmptyPart {
         /// `training` or `test`.
         part: &'static str,
         /// The test fraction.
         fraction: f64,
-        /// How many records there are.
-        records: usize,
     },
     /// Two things that belong together have different lengths.
     #[error("{what}: got {found}, expected {expected}")]

@@ -3,11 +3,11 @@
 //! # The modules
 //!
 //! A file of records becomes a [`table::Table`]. What is publicly known of its columns is a [`schema::Schema`], or the
-//! simpler [`schema::bounds::Bounds`]. A [`formula::Formula`] makes a design of them, which [`regression`] fits by one of
-//! seven families; without a formula, a [`table::condition::Condition`] on one column makes labels, and [`logistic`] fits
-//! the rest. [`report`] shows what was found. [`twin`] makes private copies of tables, and [`finite`] enumerates small
-//! mechanisms. [`output`] writes files that appear whole or not at all, [`program`] reads options and says what went wrong,
-//! and [`harness`] measures the libraries.
+//! simpler [`schema::bounds::Bounds`]. A [`formula::Formula`] makes a design of them, which [`regression`] fits by one
+//! of seven families; without a formula, a [`table::condition::Condition`] on one column makes labels, and [`logistic`]
+//! fits the rest. [`report`] shows what was found. [`twin`] makes private copies of tables, and [`finite`] enumerates
+//! small mechanisms. [`output`] writes files that appear whole or not at all, [`program`] reads options and says what
+//! went wrong, and [`harness`] measures the libraries.
 
 mod error;
 pub mod finite;

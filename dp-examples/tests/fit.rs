@@ -344,7 +344,8 @@ fn large_designs_are_refused() {
     folder.write("towns.toml", format!("town = [{}]", towns.join(", ")).as_bytes());
     let told = short("towns.csv", "y=1", "towns.toml");
     assert!(told.contains("3000 columns") && told.contains("at most 2000"), "{told}");
-    assert!(short("wide.csv", "y=1", "wide.toml").contains("every record"));
+    let told = short("wide.csv", "y=1", "wide.toml");
+    assert!(told.contains("100001 columns") && told.contains("at most 2000"), "{told}");
 }
 
 /// Five hundred columns, and a column of two thousand categories.
@@ -491,7 +492,10 @@ fn a_dot_stands_for_all_other_columns() {
     let more = ["people.csv", "--schema", "few.toml", "--public-categories", "--epsilon=1"];
     folder.write("few.toml", "age = [17, 90]\nsex = ['female', 'male']\n");
     let fit = |formula| [&[formula][..], &more, &["--family=bernoulli", "--steps=20"]].concat();
-    let text = folder.good(&fit("sex ~ . - hours - income - children"));
+    let outputs = ["--coefficients", "c.csv", "--svg", "p.svg"];
+    let text = folder.good(&[&fit("sex ~ . - hours - income - children")[..], &outputs].concat());
+    assert!(folder.read("c.csv").contains(",but for names,coefficient,"));
+    assert!(folder.read("p.svg").contains("with categories read from the records"));
     assert!(text.starts_with("sex ~ (age + hours + job + income + children) - hours"), "{text}");
     assert!(text.contains("the 3 categories of column 'job' were read from the records"), "{text}");
     // Whether a column is used does not depend on what is in it.
@@ -614,6 +618,21 @@ fn statements_say_what_was_done() {
     let text = folder.good(&[&fit[..], &both].concat());
     let last = text.find("The 2 fits together").unwrap();
     assert!(text[..last].trim_end().ends_with("NOT PRIVATE. With secret seeds it would be:"), "{text}");
+    let more = [
+        "--epsilon=1",
+        "--steps=100",
+        "--test-fraction=0.2",
+        "--private-metrics=0.5",
+        "--ledger=f",
+        "--ledger-epsilon=9",
+    ];
+    let outputs = ["--html", "r.html", "--svg", "p.svg", "--coefficients", "c.csv"];
+    let text = folder.good(&[&fit[..], &more, &outputs].concat());
+    assert!(text.contains("NOT PRIVATE, and paid for all the same. The ledger f"), "{text}");
+    assert!(text.contains("NOT PRIVATE, the seed is known. About"), "{text}");
+    assert!(folder.read("p.svg").contains("NOT PRIVATE") && folder.read("c.csv").contains(",no,coefficient"));
+    let page = folder.read("r.html");
+    assert!(page.contains("are NOT PRIVATE: their noise") && !page.contains("may be shown"), "{page}");
     let short = [
         "--data",
         "people.csv",

@@ -115,9 +115,10 @@ fn fit_writes_what_it_says() {
     assert!(0.0 < epsilon("lower") && epsilon("lower") <= epsilon("estimate"));
     assert!(epsilon("estimate") <= epsilon("upper") && epsilon("upper") <= 1.0);
     assert!((0.0..=1.0).contains(&json["test_accuracy"].as_f64().expect("a number")));
-    assert_eq!((&json["private"], &json["test_accuracy_is_private"]), (&true.into(), &false.into()));
+    assert_eq!((&json["private"], &json["test_figures_are_private"]), (&true.into(), &false.into()));
     assert_eq!(json["weights"].as_array().expect("weights").len(), 4);
-    assert!(json["seconds"]["fit"].as_f64().expect("a number") > 0.0);
+    // How long it took says how many records there are.
+    assert!(json.get("seconds").is_none());
     for weight in json["weights"].as_array().expect("weights") {
         let sd = |name: &str| weight[name].as_f64().expect("a number");
         assert!((sd("sd_prior") - 10.0).abs() < 1e-9 && sd("sd_without_noise") < 10.0, "{weight}");
@@ -233,7 +234,7 @@ fn bad_input_is_one_line_exit_code_two_and_no_file() {
     folder.write("backwards.toml", "age = [90, 17]\n");
     let before = folder.files();
     // What is replaced, by what, and what the line must say.
-    let cases: [(&str, &str, &[&str]); 20] = [
+    let cases: [(&str, &str, &[&str]); 19] = [
         ("--data", "missing.csv", &["missing.csv"]),
         ("--data", ".", &["."]),
         ("--data", "empty.csv", &["empty.csv:1", "empty"]),
@@ -243,7 +244,6 @@ fn bad_input_is_one_line_exit_code_two_and_no_file() {
         ("--data", "stranger.csv", &["stranger.csv:3", "'sex'", "'male'"]),
         ("--features", "age,height", &["'height'", "'hours'"]),
         ("--features", "age,income", &["income"]),
-        ("--positive-if", "income>=0", &["every record"]),
         ("--positive-if", "salary>=0", &["'salary'"]),
         ("--positive-if", "income", &["income"]),
         ("--bounds", "few.toml", &["'hours'", "leak", "hours = ["]),

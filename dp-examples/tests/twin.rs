@@ -48,6 +48,13 @@ fn a_twin_has_its_files_and_is_like_the_table() {
         std::fs::read_dir(folder.path("out")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     names.sort();
     assert_eq!(names, ["model.json", "privacy.json", "report.html", "twin.csv"]);
+    let page = folder.read("out/report.html");
+    assert!(page.contains("Not protected") && page.contains("with the record in the table and without it"));
+    assert!(page.contains("anything that this twin, its model and this page could show"), "{page}");
+    // With exact figures on it the page is not covered.
+    folder.good("report out/model.json --test people.csv --out exact.html");
+    let exact = folder.read("exact.html");
+    assert!(exact.contains("anything that this twin and its model could show"), "{exact}");
     let twin = folder.read("out/twin.csv");
     assert!(twin.starts_with("age,height,wealth,sex,job,rich\n"), "{}", &twin[..60]);
     let rows: Vec<Vec<&str>> = twin.lines().skip(1).map(|line| line.split(',').collect()).collect();
@@ -184,7 +191,9 @@ fn no_cell_and_no_exact_figure_comes_out() {
         assert!(!page.contains(fetched), "{fetched}");
     }
     assert!(page.contains("Not private") && told.contains("NOT private"), "a known seed is said");
-    assert!(page.contains("Not protected") && page.contains("Protected"));
+    assert!(!page.contains("Not protected") && !page.contains("Protected"), "nothing is");
+    let drawn = folder.good("sample out/model.json --rows 10 --out ten.csv");
+    assert!(drawn.contains("10 rows: ten.csv. NOT private"), "{drawn}");
     // The same seed gives the same files.
     folder.good(&FIT.replace("--out out", "--out again"));
     assert_eq!(folder.read("out/twin.csv"), folder.read("again/twin.csv"));
@@ -279,7 +288,10 @@ fn twins_are_paid_for_from_a_ledger() {
     let privacy: serde_json::Value = serde_json::from_str(&folder.read("a/privacy.json")).unwrap();
     assert_eq!(privacy["neighbours_differ_by"], "the values of one record");
     let page = folder.read("a/report.html");
-    assert!(!page.contains("in it at all") && page.contains("what a value of theirs is"), "{page}");
+    assert!(
+        !page.contains("whether it is in the table") && page.contains("which of two given records it is"),
+        "{page}"
+    );
     // e is 2.71828: rounded up.
     assert!(page.contains("e<sup>ε</sup> = 2.72"), "{page}");
     assert!(privacy["epsilon"]["upper"].as_f64().unwrap() <= 1.0);

@@ -85,7 +85,12 @@ fn draw(options: &Sample) -> Result<(), Box<dyn Error>> {
         model.sample(rows, generator()?)?
     };
     write_whole(&options.out, &twin::to_csv(&model, &drawn)?)?;
-    say(&format!("{rows} rows: {}\n", options.out.display()))
+    let mark = if model.provenance.secret {
+        ""
+    } else {
+        ". NOT private: the model's noise came from a seed that is known"
+    };
+    say(&format!("{rows} rows: {}{mark}\n", options.out.display()))
 }
 
 fn compare(options: &Check) -> Result<(), Box<dyn Error>> {

@@ -80,6 +80,15 @@ fn distance(a: &str, b: &str) -> usize {
     row[b.len()]
 }
 
+/// The columns of a table that lacks one of this name. A number does not name a column: such a line is a record's, of a
+/// file without a header, and is not repeated.
+pub(super) fn header(name: &str, names: &[String]) -> String {
+    if names.iter().any(|name| name.trim().parse::<f64>().is_ok()) {
+        return "some columns are named by numbers; is the first line a header?".into();
+    }
+    format!("{}the columns are {}", meant(name, names), listed(names))
+}
+
 /// Names separated by commas.
 pub(super) fn listed(names: &[String]) -> String {
     let mut shown: Vec<String> = names.iter().take(MOST_NAMES).map(|name| quoted(name)).collect();
@@ -120,6 +129,17 @@ mod tests {
         let shown = listed(&names);
         assert!(shown.ends_with("'c39', and 5 more"), "{shown}");
         assert_eq!(listed(&names[..2]), "'c0', 'c1'");
+    }
+
+    #[test]
+    fn records_in_the_place_of_a_header_are_not_repeated() {
+        let of = |names: &[&str]| {
+            header("agee", &names.iter().map(|&name| name.to_owned()).collect::<Vec<String>>())
+        };
+        assert_eq!(of(&["age", "sex"]), "did you mean 'age'? the columns are 'age', 'sex'");
+        for names in [["Anna", "26"], ["-1e3", "agee"], [" 7", "NaN"]] {
+            assert_eq!(of(&names), "some columns are named by numbers; is the first line a header?");
+        }
     }
 
     #[test]

@@ -202,8 +202,8 @@ impl Design {
     /// [`Error::LabelAmongFeatures`], [`Error::NoFeatures`]), with the bounds ([`Error::MissingBounds`],
     /// [`Error::MissingCategories`], [`Error::BoundForMissingColumn`], [`Error::Schema`]), with a cell
     /// ([`Error::EmptyCell`], [`Error::NotANumber`], [`Error::NotFinite`], [`Error::UnknownCategory`]), with a column
-    /// ([`Error::TooManyCategories`], [`Error::SingleCategory`]), with the labels ([`Error::OneClass`],
-    /// [`Error::MissingValue`], and [`Error::Formula`] where their column cannot hold what is compared with), or with
+    /// ([`Error::TooManyCategories`], [`Error::SingleCategory`]), with the labels
+    /// ([`Error::MissingValue`], and [`Error::Formula`] where their column cannot hold what is compared with), or with
     /// the size of the matrix ([`Error::DesignSize`]).
     pub fn new(
         table: &Table,
@@ -238,8 +238,9 @@ impl Design {
     /// What is public of the norms of records' features, from the bounds alone.
     ///
     /// ```text
-    /// largest = √(1 + numbers + columns of texts)          every scaled number at an end, no text its column's baseline
-    /// typical = √(1 + numbers/3 + Σ (1 − 1/categories))    numbers spread evenly over their bounds, texts over their categories
+    /// largest = √(1 + numbers + columns of texts)          every scaled number at an end, no text its column's
+    /// baseline typical = √(1 + numbers/3 + Σ (1 − 1/categories))    numbers spread evenly over their bounds, texts
+    /// over their categories
     /// ```
     ///
     /// The 1 is that of an intercept.
@@ -603,16 +604,7 @@ fn holds(table: &Table, bounds: &Bounds, condition: &Condition) -> Result<Vec<bo
 }
 
 fn labels(table: &Table, bounds: &Bounds, condition: &Condition) -> Result<Array1<f64>> {
-    let holds = holds(table, bounds, condition)?;
-    let one_class =
-        |holds| Error::OneClass { file: table.name().into(), expression: condition.to_string(), holds };
-    if holds.iter().all(|&positive| positive) {
-        return Err(one_class("every"));
-    }
-    if !holds.contains(&true) {
-        return Err(one_class("no"));
-    }
-    Ok(numbers(holds))
+    Ok(numbers(holds(table, bounds, condition)?))
 }
 
 fn numbers(holds: Vec<bool>) -> Array1<f64> {

@@ -82,8 +82,10 @@ impl Account {
             }
             Source::File(ledger) => {
                 let account = ledger.ledger();
+                let private = found.iter().all(|one| one.fit.privacy().is_private());
                 return Ok(Some(format!(
-                    "The ledger {} has spent {} of epsilon {} at delta {:e}, these fits{} included.",
+                    "{}The ledger {} has spent {} of epsilon {} at delta {:e}, these fits{} included.",
+                    if private { "" } else { "NOT PRIVATE, and paid for all the same. " },
                     ledger.path().display(),
                     dp_accountant::rounded_up(account.spent()?.upper),
                     account.budget().epsilon,

@@ -49,7 +49,13 @@ fn scale_in_words(specification: &Specification) -> String {
 
 fn picture(specification: &Specification, one: &Outcomes) -> Option<Result<String>> {
     let rows = rows(specification, one);
-    let title = format!("{} at epsilon = {}", specification.outcome.name, one.epsilon);
+    let privacy = one.fit.privacy();
+    let marks = [
+        (!privacy.is_private()).then_some(", NOT PRIVATE"),
+        (!privacy.treated_as_public.is_empty()).then_some(", with categories read from the records"),
+    ];
+    let mut title = format!("{} at epsilon = {}", specification.outcome.name, one.epsilon);
+    title.extend(marks.into_iter().flatten());
     (!rows.is_empty()).then(|| forest::svg(&title, &scale_in_words(specification), &rows))
 }
 
@@ -119,12 +125,18 @@ pub(super) fn write_files(
 }
 
 /// All coefficients of all fits in the units of the file, with all their digits, and what is beside them; and whether
-/// the fit is private.
+/// the fit is private: `no` with a known seed, and `but for names` where names of categories were read from the
+/// records.
 fn coefficients(found: &[Outcomes], delta: f64) -> Result<String> {
     let header = ["epsilon", "delta", "private", "of", "name", "mean", "sd", "low", "high"];
     let mut rows = vec![header.map(str::to_owned)];
     for one in found {
-        let private = if one.fit.privacy().is_private() { "yes" } else { "no" };
+        let privacy = one.fit.privacy();
+        let private = match (privacy.is_private(), privacy.treated_as_public.is_empty()) {
+            (false, _) => "no",
+            (true, false) => "but for names",
+            (true, true) => "yes",
+        };
         let groups = one.draws.groups.iter().map(|group| (format!("by {}", group.column), group.summaries()));
         let own = [("coefficient", one.draws.coefficients()), ("beside", one.draws.others())];
         for (of, summaries) in own.map(|(of, found)| (of.to_owned(), found)).into_iter().chain(groups) {

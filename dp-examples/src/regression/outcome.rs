@@ -52,8 +52,8 @@ fn check(condition: &Condition, schema: &Schema, table: &Table) -> Result<()> {
 /// # Errors
 ///
 /// [`Error::Formula`] where the column is of another kind than the family needs, with what to do; for columns without
-/// an entry and for cells as [`Frame::new`]. [`Error::OneClass`] is not among them, for whether both outcomes occur is
-/// a fact about the records.
+/// an entry and for cells as [`Frame::new`]. That only one of two outcomes occurs is no error, for it is a fact about
+/// the records.
 pub fn outcomes(
     response: &Response,
     family: Family,

@@ -88,6 +88,8 @@ pub struct PrivateMetrics {
     pub figures: Vec<(&'static str, Noisy, Option<Noisy>)>,
     /// Predicted and observed shares.
     pub calibration: Vec<NoisyCalibration>,
+    /// Whether the noise came from a secret seed. If not, nothing of this is private.
+    pub secret: bool,
 }
 
 type Failure = Box<dyn std::error::Error>;
@@ -149,6 +151,7 @@ impl PrivateMetrics {
         seed: Seed,
     ) -> Result<Self, Failure> {
         let noise_multiplier = Self::noise(specification.family, budget)?;
+        let secret = seed.is_secret();
         let pairs = predictions.iter().zip(outcomes);
         let (records, noise, figures, calibration) = match specification.family {
             Family::Bernoulli => {
@@ -190,7 +193,15 @@ impl PrivateMetrics {
                 (errors.count, None, figures, Vec::new())
             }
         };
-        Ok(Self { epsilon: budget.epsilon, delta: budget.delta, records, noise, figures, calibration })
+        Ok(Self {
+            epsilon: budget.epsilon,
+            delta: budget.delta,
+            records,
+            noise,
+            figures,
+            calibration,
+            secret,
+        })
     }
 }
 

@@ -69,9 +69,12 @@ pub(super) fn say(
 fn say_private_metrics(out: &mut impl Write, metrics: &PrivateMetrics) -> std::io::Result<()> {
     writeln!(
         out,
-        "\nAbout {:.0} test records, with noise, for epsilon {} at delta {:e}; beside the best constant; ± is\n\
+        "\n{}About {:.0} test records, with noise, for epsilon {} at delta {:e}; beside the best constant; ± is\n\
          the standard deviation of the noise, not of having these records and no others:",
-        metrics.records, metrics.epsilon, metrics.delta
+        if metrics.secret { "" } else { "NOT PRIVATE, the seed is known. " },
+        metrics.records,
+        metrics.epsilon,
+        metrics.delta
     )?;
     for (name, found, base) in &metrics.figures {
         let base = base.map_or_else(String::new, |base| format!("   ({base})"));

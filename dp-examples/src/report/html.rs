@@ -180,10 +180,17 @@ fn write_private_metrics(out: &mut String, metrics: &PrivateMetrics) {
     let _ = write!(
         out,
         "<h3>Held-back records, with noise</h3>\n<p class=\"say\">About {:.0} test records. These figures were \
-         paid for with epsilon \
-         {} at delta {:e} and may be shown; ± is the standard deviation of the noise, not of having these records and no others.</p>\n<div class=\"wide\"><table>\
+         paid for with epsilon {} at delta {:e} and {}; ± is the standard deviation of the noise, not of having these \
+         records and no others.</p>\n<div class=\"wide\"><table>\
          <tr><th></th><th>predictions</th><th>best constant</th></tr>",
-        metrics.records, metrics.epsilon, metrics.delta
+        metrics.records,
+        metrics.epsilon,
+        metrics.delta,
+        if metrics.secret {
+            "may be shown"
+        } else {
+            "are NOT PRIVATE: their noise came from a seed that is known"
+        }
     );
     for (name, found, base) in &metrics.figures {
         let base = base.map_or_else(|| "–".to_owned(), |base| base.to_string());

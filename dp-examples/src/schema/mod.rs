@@ -182,7 +182,8 @@ impl Schema {
     ///
     /// # Errors
     ///
-    /// As [`Bounds::parse`](crate::schema::bounds::Bounds::parse), and [`Error::Schema`] for a table with what it cannot have.
+    /// As [`Bounds::parse`](crate::schema::bounds::Bounds::parse), and [`Error::Schema`] for a table with what it
+    /// cannot have.
     pub fn parse(name: &str, bytes: &[u8]) -> Result<Self> {
         let (mut columns, mut lines) = (BTreeMap::new(), BTreeMap::new());
         for (column, (value, line)) in bounds::entries(name, bytes)? {

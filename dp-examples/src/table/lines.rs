@@ -14,9 +14,8 @@ pub(crate) fn utf8<'b>(name: &str, bytes: &'b [u8]) -> Result<&'b str> {
 /// The text of a part of a UTF-8 file that begins on this line.
 pub(super) fn utf8_from<'b>(name: &str, bytes: &'b [u8], line: u64) -> Result<&'b str> {
     std::str::from_utf8(bytes).map_err(|error| {
-        let at = error.valid_up_to();
-        let byte = bytes.get(at).copied().unwrap_or_default();
-        Error::NotUtf8 { file: name.to_owned(), line: LineCounter::new(bytes, line).line(at), byte }
+        let line = LineCounter::new(bytes, line).line(error.valid_up_to());
+        Error::NotUtf8 { file: name.to_owned(), line }
     })
 }
 

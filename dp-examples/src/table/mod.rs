@@ -441,9 +441,12 @@ mod tests {
     fn text_must_be_utf8() {
         assert_eq!(
             message(b"x,y\n1,2\n3,\xff\n"),
-            "a.csv:3: byte 0xff is not UTF-8 text, expected a UTF-8 file"
+            "a.csv:3: here is a byte that is not UTF-8 text, expected a UTF-8 file"
         );
-        assert_eq!(message(b"\xff\xfex\0"), "a.csv:1: byte 0xff is not UTF-8 text, expected a UTF-8 file");
+        assert_eq!(
+            message(b"\xff\xfex\0"),
+            "a.csv:1: here is a byte that is not UTF-8 text, expected a UTF-8 file"
+        );
     }
 
     #[test]

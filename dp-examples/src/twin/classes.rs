@@ -167,10 +167,16 @@ pub fn fit_classes(
     }
     let accountant = Accountant::new(relation).with(&events);
     let (epsilon, success) = (accountant.epsilon(budget.delta)?.upper, Some(accountant.success(0.5)?.upper));
+    // The fit's part of δ, (1 + e^ε) τ, at the ε of everything.
+    let of_fit = fit.privacy();
+    let own = of_fit.epsilon.map_or(0.0, |own| own.lower);
+    let delta_of_deviations =
+        of_fit.delta_of_deviations.map_or(0.0, |part| part * (1.0 + epsilon.exp()) / (1.0 + own.exp()));
     let names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
     let provenance = Provenance {
         epsilon,
         delta: budget.delta,
+        delta_of_deviations,
         success,
         relation: in_words(relation).to_owned(),
         secret,

@@ -85,7 +85,8 @@ pub fn privacy_json(model: &Model, sizes: Sizes, events: &Composition, ledger: &
         twins: u64,
         rows_of_each: u64,
         rows_per_record: f64,
-        intervals: &'static str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        intervals: Option<&'static str>,
         not_covered: [&'static str; 3],
     }
     let budget = ledger.budget();
@@ -96,7 +97,7 @@ pub fn privacy_json(model: &Model, sizes: Sizes, events: &Composition, ledger: &
     let privacy = Privacy {
         private: model.provenance.secret,
         epsilon: cost,
-        delta: model.provenance.delta,
+        delta: model.provenance.stated_delta(),
         neighbours_differ_by: &model.provenance.relation,
         events: events.iter().map(|(event, count)| (event.to_string(), count)).collect(),
         ledger_spent: ledger.spent()?,
@@ -110,11 +111,12 @@ pub fn privacy_json(model: &Model, sizes: Sizes, events: &Composition, ledger: &
         twins: sizes.twins,
         rows_of_each,
         rows_per_record: rows_of_each as f64 / model.records,
-        intervals: INTERVALS,
+        // Twins of latent classes cannot be combined.
+        intervals: model.classes().is_none().then_some(INTERVALS),
         not_covered: [
             "the schema: bounds and categories have to be chosen without looking at the records",
             "running time and error messages",
-            "`twin check`, whose figures are exact figures of the real rows",
+            "`twin check`, `twin report --test` and `--count-clamped`, whose figures are exact figures of real rows",
         ],
     };
     let mut text =
@@ -159,11 +161,12 @@ pub fn summary(model: &Model, sizes: Sizes, folder: &str) -> String {
     if sets.len() > MOST_SETS {
         text += &format!("  and {} more, in privacy.json\n", sets.len() - MOST_SETS);
     }
-    if cost.delta * model.records >= 1.0 {
+    let delta = cost.stated_delta();
+    if delta * model.records >= 1.0 {
         text += &format!(
             "WARNING: this delta is too large. Publishing {:.0} of the records whole, chosen at random, would keep to it; choose one \
              well below {:.1e}, one in the number of records.\n",
-            cost.delta * model.records,
+            delta * model.records,
             1.0 / model.records
         );
     }
@@ -172,7 +175,7 @@ pub fn summary(model: &Model, sizes: Sizes, folder: &str) -> String {
             text + &format!(
                 "({}, {:e})-differential privacy, for data sets that differ by {}.\n",
                 dp_accountant::rounded_up(cost.epsilon),
-                cost.delta,
+                delta,
                 cost.relation
             )
         }

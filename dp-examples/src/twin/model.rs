@@ -205,8 +205,11 @@ impl From<&junction::Clique> for Clique {
 pub struct Provenance {
     /// The upper end of ε.
     pub epsilon: f64,
-    /// The δ that goes with it.
+    /// The δ that goes with it, where everything is drawn exactly as it is accounted for.
     pub delta: f64,
+    /// What is added to δ because noise is not: models of before there was this number have 0.
+    #[serde(default)]
+    pub delta_of_deviations: f64,
     /// How often at most somebody is right who guesses whether a record was there, with even odds before; models of
     /// before there was this number do not have it.
     #[serde(default)]
@@ -222,6 +225,14 @@ pub struct Provenance {
     pub treated_as_public: Vec<String>,
     /// The standard deviation of the noise in counts of single columns, and of chosen marginals.
     pub noise: (f64, f64),
+}
+
+impl Provenance {
+    /// The δ of the guarantee.
+    #[must_use]
+    pub fn stated_delta(&self) -> f64 {
+        self.delta + self.delta_of_deviations
+    }
 }
 
 /// A distribution of records, from noisy marginals.

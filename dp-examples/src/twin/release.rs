@@ -112,12 +112,22 @@ pub fn fit(data: Data, settings: &Settings, purse: &mut (impl Purse + ?Sized), s
     let conditionals = nearest(&tree, &estimates, total, &mut potentials)?;
 
     let noise = (released[0].noise, joint_noise);
-    let (epsilon, delta) = (cost, budget.delta);
+    // Exact integer noise: what it deviates by is far below what a number can say beside δ.
+    let (epsilon, delta, delta_of_deviations) = (cost, budget.delta, 0.0);
     let names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
     let treated_as_public = schema.schema().statements(&names);
     let relation = in_words(relation).to_owned();
-    let provenance =
-        Provenance { epsilon, delta, success, relation, secret, left_out, treated_as_public, noise };
+    let provenance = Provenance {
+        epsilon,
+        delta,
+        delta_of_deviations,
+        success,
+        relation,
+        secret,
+        left_out,
+        treated_as_public,
+        noise,
+    };
     let model = Model {
         format: FORMAT.to_owned(),
         version: VERSION,

@@ -26,7 +26,7 @@ const MOST_COLUMNS: usize = 60;
 pub fn report(model: &Model, rows: &Rows, scores: Option<&Scores>) -> String {
     let mut page = String::from(HEAD);
     // Writing to a string does not fail.
-    let _ = write_page(&mut page, model, rows);
+    let _ = write_page(&mut page, model, rows, scores.is_none());
     if let Some(scores) = scores {
         let _ = write_scores(&mut page, model, scores);
     }
@@ -45,7 +45,7 @@ svg{width:100%;height:auto;display:block}svg text{font:11px system-ui,sans-serif
 @media(prefers-color-scheme:dark){body{background:#0d1117;color:#e6edf3}figure{border-color:#30363d}svg text{fill:#adbac7}.box{background:#161b22}.warn{background:#3b2300}}\
 </style></head><body><main>";
 
-fn write_page(page: &mut String, model: &Model, rows: &Rows) -> std::fmt::Result {
+fn write_page(page: &mut String, model: &Model, rows: &Rows, is_all: bool) -> std::fmt::Result {
     let cost = &model.provenance;
     write!(
         page,
@@ -58,10 +58,14 @@ fn write_page(page: &mut String, model: &Model, rows: &Rows) -> std::fmt::Result
         " The number of rows of the twin, {}, is not the exact number of records.</p>",
         count(rows.count as f64)
     )?;
-    if !cost.secret {
-        page.push_str("<p class=\"box warn\"><b>Not private.</b> The noise came from a seed that is known, for tests.</p>");
+    if cost.secret {
+        meaning(page, cost, is_all)?;
+    } else {
+        page.push_str(
+            "<p class=\"box warn\"><b>Not private.</b> The noise came from a seed that is known, for tests: nothing is \
+             protected.</p>",
+        );
     }
-    meaning(page, cost)?;
     for statement in &cost.treated_as_public {
         write!(
             page,
@@ -140,30 +144,43 @@ fn write_scores(page: &mut String, model: &Model, scores: &Scores) -> std::fmt::
     Ok(())
 }
 
-/// What ε means, in words and in odds.
-fn meaning(page: &mut String, provenance: &Provenance) -> std::fmt::Result {
-    let Provenance { epsilon, delta, success, relation, .. } = provenance;
+/// What ε and δ mean, in words. With exact figures the page itself is not covered.
+fn meaning(page: &mut String, provenance: &Provenance, is_all: bool) -> std::fmt::Result {
+    let Provenance { epsilon, success, relation, .. } = provenance;
+    let delta = provenance.stated_delta();
     // What ε and δ alone say is more than what the events do.
     let success = success.unwrap_or(1.0 / (1.0 + (-epsilon).exp()) + delta).min(1.0);
-    let question = match relation.as_str() == in_words(Relation::ReplaceOne) {
-        true => "what a value of theirs is",
-        false => "whether they are in it at all",
+    let replaced = relation.as_str() == in_words(Relation::ReplaceOne);
+    let (either, question) = match replaced {
+        true => ("with one value of the record and with another", "which of two given records it is"),
+        false => ("with the record in the table and without it", "whether it is in the table"),
     };
     write!(
         page,
-        "<h2>What ε = {} means</h2><div class=\"box\"><p>Take any question about one person in the table, such as \
-         {question}. Whatever somebody knows beforehand, seeing this twin, its model and this page \
-         multiplies the odds of their answer by at most e<sup>ε</sup> = {}, up or down, except with a probability of \
-         {delta:e} (δ). Somebody who would have guessed one to one is right in at most {} of 100 cases.</p>",
+        "<h2>What ε = {} means</h2><div class=\"box\"><p>Take one person's record, and anything that {} could show. The \
+         probability that it is shown {either} differs by a factor of at most e<sup>ε</sup> = {}, and by at most {delta:e} \
+         (δ) beyond that. Somebody who knows all other records, and wonders with even odds {question}, is right in at most \
+         {} of 100 cases.</p>",
         dp_accountant::rounded_up(*epsilon),
+        if is_all { "this twin, its model and this page" } else { "this twin and its model" },
         // Rounded up, as all that is promised.
         (100.0 * epsilon.exp()).ceil() / 100.0,
         (100.0 * success).ceil(),
     )?;
-    write!(page, "<p>The guarantee is for tables that differ by {}.</p>", escaped(relation))?;
+    write!(page, "<p>The guarantee is for tables that differ by {}.", escaped(relation))?;
+    if !replaced {
+        page.push_str(
+            " To tell which of two values a person has is to tell tables apart that differ by one record removed and one \
+             added, for which ε and δ are larger.",
+        );
+    }
+    if !is_all {
+        page.push_str(" It does not cover the exact figures of real rows at the end of this page.");
+    }
     page.push_str(
-        "<p><b>Protected:</b> each record as a whole, all its columns together, against anybody with any other knowledge \
-         and any computer.</p><p><b>Not protected:</b> what is true of people in general, which the twin is made to show, \
+        "</p><p><b>Protected:</b> each record as a whole, all its columns together, against anybody with any other \
+         knowledge who cannot tell the random numbers of ChaCha20 from true ones.</p><p><b>Not protected:</b> what is true \
+         of people in general, which the twin is made to show, \
          and which holds of a person whether they are in the table or not; people who have several records, which count \
          several times; the schema (bounds and categories), which is taken for public. Every further release about the same \
          people adds to the loss.</p></div>",
