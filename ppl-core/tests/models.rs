@@ -3,7 +3,7 @@
 use ndarray::{ArrayD, arr0, array};
 use ppl_core::{
     Column, Constraint, Ctx, Distribution, Graph, Noise, NoiseKind, Parameter, Records, Result, Schema,
-    Shape, SiteKind, Unconstrained, Value, Var, log_density, trace,
+    Shape, SiteKind, Unconstrained, Value, Var, handlers, log_density, record_log_likelihoods, trace,
 };
 use std::collections::BTreeMap;
 
@@ -96,6 +96,26 @@ fn log_density_is_the_sum_of_its_terms() {
         assert!((density.likelihood[i] - expected).abs() < 1e-14);
     }
     assert!((density.total() - density.prior - density.likelihood.sum()).abs() < 1e-15);
+}
+
+/// What is said of a record alone is its part of the log density; numbers that go with its place are refused, without
+/// telling how many records there are.
+#[test]
+fn likelihoods_of_records_by_themselves_have_no_numbers_by_place() {
+    let x = array![[1.0, 0.0, 2.0], [0.5, -1.0, 0.0]];
+    let y = array![1.5, -0.25];
+    let records = Records::from_columns([("x", Column::from(x)), ("y", Column::from(y.clone()))]).unwrap();
+    let values = BTreeMap::from([
+        ("w".to_owned(), array![0.3, 0.7, -0.2].into_dyn()),
+        ("noise".to_owned(), arr0(0.8).into_dyn()),
+    ]);
+    let all = log_density(&regression, &records, &values).unwrap();
+    assert_eq!(record_log_likelihoods(&regression, &records, &values).unwrap(), all.likelihood);
+    // An observation that comes as an array has one number for each place.
+    let given = handlers::condition(regression, [("y", y.into_dyn())]);
+    assert!(log_density(&given, &records, &values).is_ok());
+    let told = record_log_likelihoods(&given, &records, &values).unwrap_err().to_string();
+    assert!(told.contains("by its place") && !told.contains('2'), "{told}");
 }
 
 #[test]

@@ -322,6 +322,18 @@ fn a_single_guarantee_has_both_ends() {
 }
 
 /// What has no certified answer is refused, whatever the mechanism and the scheme: the rules, once more.
+/// Without one of its records a data set has no batch of all of them, and that it has none is seen.
+#[test]
+fn batches_of_all_records_do_not_hide_who_is_there() {
+    let event = |batch: u64| {
+        let sampling = Sampling::WithoutReplacement { batch, records: 100 };
+        Event::new(Mechanism::Gaussian { noise_multiplier: 4.0 }, sampling).expect("valid")
+    };
+    let of = |relation, batch| Accountant::new(relation).compose(event(batch), 1).epsilon(1e-5);
+    assert!(matches!(of(Relation::AddRemove, 100), Err(Error::UnsupportedEvent { .. })));
+    assert!(of(Relation::AddRemove, 99).is_ok() && of(Relation::ReplaceOne, 100).is_ok());
+}
+
 #[test]
 fn what_no_bound_is_known_for_is_refused() {
     let guarantees =

@@ -127,6 +127,8 @@ struct Search<'a> {
     fill: &'a mut dyn FnMut(&mut [f64]),
     family: NormalFamily,
     evaluations: u64,
+    /// Whether enough draws have shown no valley that steps by slopes did not follow.
+    surveyed: bool,
 }
 
 impl Search<'_> {
@@ -228,6 +230,7 @@ impl Search<'_> {
         let mut pairs = share.max(4 * FEWEST_PAIRS);
         let most = (MOST_NUMBERS / (2 * n)).min(MOST_PAIRS).max(2 * pairs);
         let mut chart = Chart::new(self.family, start);
+        self.surveyed = false;
         let (mut before, mut restarts): (Option<(Normal, f64)>, _) = (None, 0);
         loop {
             let draws = whitened(self.fill, n, pairs);
@@ -241,6 +244,7 @@ impl Search<'_> {
                 // Coordinates far from where they came from are of no use.
                 restarts += 1;
                 chart = Chart::new(self.family, chart.normal);
+                self.surveyed = false;
                 before = None;
                 continue;
             }
@@ -320,6 +324,9 @@ impl Search<'_> {
                 break;
             }
             if gain < NOTHING && left < GOOD_ENOUGH / 3.0 && known {
+                if self.surveyed {
+                    break;
+                }
                 // A handful of steps that gained little may be short ones along a valley, of which L-BFGS does not
                 // know yet how long it is.
                 let few = draws.ncols().min(ENOUGH_PAIRS);
@@ -331,6 +338,8 @@ impl Search<'_> {
                 let moves = chart.moves(&step.way).amax();
                 left = left.max(if step.is_down { f64::INFINITY } else { moves });
                 newtons += 1;
+                // Rounds with more draws begin where this one ends, and the chart knows what it has seen.
+                self.surveyed = left < NEAR && few == ENOUGH_PAIRS;
                 if left < NEAR || newtons > MOST_NEWTON || left.is_nan() {
                     break;
                 }
@@ -434,7 +443,7 @@ pub(crate) fn nearest_normal(
     family: NormalFamily,
     fill: &mut dyn FnMut(&mut [f64]),
 ) -> Result<Option<Found>> {
-    let mut search = Search { target, fill, family, evaluations: 0 };
+    let mut search = Search { target, fill, family, evaluations: 0, surveyed: false };
     let mut best: Option<Found> = None;
     // Wide draws say little of the slope where the density is much narrower. Narrow ones follow it into
     // corners where it is high and has no width, as where a scale in a hierarchy goes to 0.

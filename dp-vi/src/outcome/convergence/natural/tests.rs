@@ -173,7 +173,8 @@ fn newtons_step_finds_what_was_taken_for_steep() {
         let mut target = Given(3, density);
         let family = NormalFamily::Independent;
         let draws = whitened(&mut fill, 3, 32);
-        let mut search = Search { target: &mut target, fill: &mut fill, family, evaluations: 0 };
+        let mut search =
+            Search { target: &mut target, fill: &mut fill, family, evaluations: 0, surveyed: false };
         // Scales are where they belong, but for the second one, which is not moved here.
         let mut chart = Chart::new(family, Normal::independent(vec![0.0; 3], vec![1.0, 1.0, 0.5]));
         let here = search.estimate(&chart.normal, &draws).unwrap().unwrap();
