@@ -2,10 +2,10 @@
 //! line of error.
 #![no_main]
 
-use dp_examples::schema::bounds::Bounds;
-use dp_examples::table::condition::Condition;
 use dp_examples::logistic::design::{Design, Intercept};
+use dp_examples::schema::bounds::Bounds;
 use dp_examples::table::Table;
+use dp_examples::table::condition::Condition;
 use libfuzzer_sys::fuzz_target;
 
 fn one_line(error: &dp_examples::Error) {

@@ -3,8 +3,8 @@
 
 #![no_main]
 
-use dp_examples::harness::utility::corpus::Corpus;
 use dp_examples::harness::idx;
+use dp_examples::harness::utility::corpus::Corpus;
 use dp_examples::regression::model_file::ModelFile;
 use dp_examples::table::Table;
 use dp_examples::twin;
