@@ -669,10 +669,14 @@ mod tests {
     /// Outcomes that are rare say less of weights: noise that is small beside even ones is not beside these.
     #[test]
     fn clip_norms_follow_what_outcomes_say() {
-        let (found, ..) = whitening(20_000, 3.0, 1);
-        let (_, labels) = table(20_000);
-        let share = labels.mean().unwrap();
-        assert!((found.spread - share * (1.0 - share)).abs() < 0.01, "{} {share}", found.spread);
+        let (features, _) = table(20_000);
+        let one_in_twenty = Array1::from_shape_fn(20_000, |i| f64::from(u8::from(i % 20 == 0)));
+        let hidden = logistic::records(features, one_in_twenty).unwrap();
+        let (of, budget) = ((&PUBLIC[..], Counted::Outcomes), budget(3.0));
+        let mut ledger = Ledger::new(budget).unwrap();
+        let found =
+            Whitening::release(&hidden, of, budget, &mut ledger, Seed::for_tests(1)).unwrap().unwrap();
+        assert!((found.spread - 0.05 * 0.95).abs() < 0.005, "{}", found.spread);
         let norm = |spread: f64| Whitening { spread, ..found.clone() }.norms(1.0).0;
         assert!(
             norm(0.25) > 1.5 * norm(0.02) && norm(0.02) >= found.typical,
