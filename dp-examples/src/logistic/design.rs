@@ -238,9 +238,8 @@ impl Design {
     /// What is public of the norms of records' features, from the bounds alone.
     ///
     /// ```text
-    /// largest = √(1 + numbers + columns of texts)          every scaled number at an end, no text its column's
-    /// baseline typical = √(1 + numbers/3 + Σ (1 − 1/categories))    numbers spread evenly over their bounds, texts
-    /// over their categories
+    /// largest = √(1 + numbers + columns of texts)          every scaled number at an end, no text its column's baseline
+    /// typical = √(1 + numbers/3 + Σ (1 − 1/categories))    numbers spread evenly over their bounds, texts over their categories
     /// ```
     ///
     /// The 1 is that of an intercept.

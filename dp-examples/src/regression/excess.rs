@@ -11,8 +11,7 @@
 //! What is missing follows from the model at the mean that was found, and costs nothing:
 //!
 //! ```text
-//! E[clip(ρ)] = 0 at τ     ρ = (y − m)/(1 + m/φ), cut at ±C/‖z‖,   m = e^(β̄·z + d),   y ~ NegativeBinomial(e^(β̄·z +
-//! τ), φ)
+//! E[clip(ρ)] = 0 at τ     ρ = (y − m)/(1 + m/φ), cut at ±C/‖z‖,   m = e^(β̄·z + d),   y ~ NegativeBinomial(e^(β̄·z + τ), φ)
 //!                         d ~ N(0, w ‖z‖²/n),   w the mean squared distance of β_t from β̄
 //! shift of the posterior's mean = (1 − ĉᵀ P Σ ĉ) τ c     Σ its covariance, P the prior's precision, ĉ = c/‖c‖
 //! ```

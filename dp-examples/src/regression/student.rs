@@ -5,8 +5,8 @@
 //! all of them. A histogram has the same noise whatever is in a bin, and holds the shape, too:
 //!
 //! ```text
-//! h_k = #{i: e_k ≤ |y_i − x_i·b| < e_{k+1}} + noise,       e_k = u 2^{k/2},  24 bins, the first from 0 and the last
-//! without end h_k ~ N(N p_k, N p_k + s²),                              p_k: of |σ t_ν| in the bin
+//! h_k = #{i: e_k ≤ |y_i − x_i·b| < e_{k+1}} + noise,       e_k = u 2^{k/2},  24 bins, the first from 0 and the last without end
+//! h_k ~ N(N p_k, N p_k + s²),                              p_k: of |σ t_ν| in the bin
 //! ```
 //!
 //! which with the model's priors is a posterior of `(σ, ν)` over a grid. The first histogram is of the first fit of

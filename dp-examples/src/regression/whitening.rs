@@ -79,9 +79,9 @@ pub const MOST_FEATURES: usize = 128;
 /// Coordinates in which features vary about equally, found from noisy second moments.
 ///
 /// ```text
-/// M̃ = Σ T x (T x)ᵀ + E = V diag(λ) Vᵀ,   M̂ = V diag(max(λ, 0) + s √(2D)) Vᵀ/Ñ       s the noise's deviation, Ñ a
-/// noisy count T ← M̂^(−1/2) T,  twice, from the identity;  at last turned to  T = diag(b) Uᵀ x′ = T x,   u = Tᵀ u′,
-/// u ~ N(m, τ² I)  ⇔  u′_k ~ N((Uᵀ m)_k/b_k, τ²/b_k²) independent
+/// M̃ = Σ T x (T x)ᵀ + E = V diag(λ) Vᵀ,   M̂ = V diag(max(λ, 0) + s √(2D)) Vᵀ/Ñ       s the noise's deviation, Ñ a noisy count
+/// T ← M̂^(−1/2) T,  twice, from the identity;  at last turned to  T = diag(b) Uᵀ
+/// x′ = T x,   u = Tᵀ u′,   u ~ N(m, τ² I)  ⇔  u′_k ~ N((Uᵀ m)_k/b_k, τ²/b_k²) independent
 /// ```
 ///
 /// Weights whose priors have different standard deviations `s_j` are `s_j u_j` of features `x_j s_j`, whose priors have

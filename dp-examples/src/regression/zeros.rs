@@ -5,9 +5,8 @@
 //! taken for zeros.
 //!
 //! ```text
-//! g = Σ ln(1 + y)/N                          →   h = 10 e^g               public bounds may be far wider than counts
-//! are h_k = #{i: e_k ≤ y_i < e_{k+1}} + noise    →   π₁, m₁                   posterior means given (π, m, φ) over a
-//! grid
+//! g = Σ ln(1 + y)/N                          →   h = 10 e^g               public bounds may be far wider than counts are
+//! h_k = #{i: e_k ≤ y_i < e_{k+1}} + noise    →   π₁, m₁                   posterior means given (π, m, φ) over a grid
 //! ```
 //!
 //! The coefficients are fitted given `π₁`. How far the truth is from it, the slopes at the fit in `θ = 2 asin √π`, on
