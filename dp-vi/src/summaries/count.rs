@@ -5,7 +5,7 @@ use super::grid::{self, Unit};
 use crate::error::{Error, Result};
 use crate::wall::sensitive::Sensitive;
 use dp_accountant::{Event, Purse, Receipt, Relation};
-use dp_sampler::{Noise, Purpose, RoundedGaussianNoise, Seed};
+use dp_sampler::{Purpose, RoundedGaussianNoise, Seed};
 use ppl_core::Records;
 
 impl Summaries<'_> {
@@ -35,9 +35,7 @@ impl Summaries<'_> {
     /// If the noise multiplier is not between 1e-3 and 1e6.
     pub fn count_event(noise_multiplier: f64) -> Result<Event> {
         let unit = Unit::new(noise_multiplier, 1.0)?;
-        // The distribution is the same for every seed.
-        let distribution = RoundedGaussianNoise::new(&Seed::for_tests(0), grid::BITS)?.distribution();
-        grid::event(distribution, Relation::AddRemove, unit.steps() as f64)
+        grid::event_of_bits(grid::BITS, Relation::AddRemove, unit.steps() as f64)
     }
 }
 

@@ -5,7 +5,6 @@ use super::{Field, Summaries, check_bounds};
 use crate::error::Result;
 use crate::wall::integers::IntegerSums;
 use dp_accountant::{Event, Purse, Relation};
-use dp_sampler::{Noise, RoundedGaussianNoise, Seed};
 use std::f64::consts::SQRT_2;
 
 /// A mean with noise.
@@ -89,9 +88,7 @@ impl Summaries<'_> {
     /// If the noise multiplier is not between 1e-3 and 1e6.
     pub fn mean_event(relation: Relation, noise_multiplier: f64) -> Result<Event> {
         let unit = Unit::new(noise_multiplier, reach(relation))?;
-        // The distribution is the same for every seed.
-        let distribution = RoundedGaussianNoise::new(&Seed::for_tests(0), grid::BITS)?.distribution();
-        grid::event(distribution, relation, difference(relation, unit))
+        grid::event_of_bits(grid::BITS, relation, difference(relation, unit))
     }
 
     /// Sums that a mean is made of: of the numbers, and of the records where their number is protected.
