@@ -193,8 +193,8 @@ mod tests {
     fn attacks_are_known_as_closely_as_the_interval_shows() {
         let with = |batch, records| Sampling::WithReplacement { batch, records };
         for (noise_multiplier, sampling, steps) in [
-            (1.2, with(64, 500_000), 200),
-            (2.0, with(100, 60_000), 100),
+            (1.2, with(64, 50_000), 20),
+            (2.0, with(100, 6_000), 10),
             (8.0, with(500, 1_000), 30),
             (1.0, with(5, 1_000), 10),
             (4.0, with(30, 20), 5),

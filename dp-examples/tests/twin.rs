@@ -205,7 +205,8 @@ fn several_twins_differ() {
     folder.good(&format!("{FIT} --twins 3 --rows 400"));
     let all: Vec<String> = (1..=3).map(|number| folder.read(&format!("out/twin-{number}.csv"))).collect();
     assert!(all[0] != all[1] && all[1] != all[2] && all.iter().all(|twin| twin.lines().count() == 401));
-    // Without a number, so many rows that intervals which are combined from them hold.
+    // Without a number, so many rows that intervals which are combined from them hold; of few columns, for rows.
+    folder.write("s.toml", "age = [17, 90]\nsex = [\"female\", \"male\"]\nrich = [\"no\", \"yes\"]\n");
     let told = folder.good(&format!("{} --twins 2", FIT.replace("--out out", "--out more")));
     let privacy: serde_json::Value = serde_json::from_str(&folder.read("more/privacy.json")).unwrap();
     let rows = folder.read("more/twin-2.csv").lines().count() - 1;

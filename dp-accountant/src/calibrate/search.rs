@@ -423,7 +423,7 @@ mod tests {
     #[test]
     fn searches_follow_what_is_promised_not_the_middle() {
         for (epsilon, delta, batch, records, steps) in
-            [(1.0, 1e-6, 10, 60_000, 100), (2.0, 1e-5, 20, 5_000, 50), (8.0, 1e-6, 500, 1_000, 10)]
+            [(1.0, 1e-6, 10, 6_000, 100), (2.0, 1e-5, 20, 5_000, 50), (8.0, 1e-6, 500, 1_000, 10)]
         {
             let budget = Budget { epsilon, delta, relation: Relation::ReplaceOne };
             let question = Question::new(&budget, |log: f64| {
@@ -451,7 +451,7 @@ mod tests {
     fn the_last_steps_of_a_bound_that_no_attack_attains_are_not_told_apart() {
         let budget = Budget { epsilon: 1.0, delta: 1e-6, relation: Relation::AddRemove };
         let question = Question::new(&budget, |steps: u64| {
-            let sampling = Sampling::WithReplacement { batch: 64, records: 500_000 };
+            let sampling = Sampling::WithReplacement { batch: 64, records: 50_000 };
             let step = Event::new(Mechanism::Gaussian { noise_multiplier: 2.0 }, sampling)?;
             Ok(Composition::single(step, steps))
         });
@@ -469,11 +469,11 @@ mod tests {
     #[test]
     fn few_looks_find_the_steps_of_a_bound_that_no_attack_attains() {
         for (relation, noise_multiplier, epsilon, most) in
-            [(Relation::ReplaceOne, 5.0, 1.0, 8), (Relation::AddRemove, 5.0, 0.3, 8)]
+            [(Relation::ReplaceOne, 5.0, 1.0, 8), (Relation::AddRemove, 5.0, 1.0, 8)]
         {
             let budget = Budget { epsilon, delta: 1e-5, relation };
             let question = Question::new(&budget, |steps: u64| {
-                let sampling = Sampling::WithReplacement { batch: 100, records: 60_000 };
+                let sampling = Sampling::WithReplacement { batch: 100, records: 20_000 };
                 let step = Event::new(Mechanism::Gaussian { noise_multiplier }, sampling)?;
                 Ok(Composition::single(step, steps))
             });
@@ -499,7 +499,9 @@ mod tests {
             for (noise_multiplier, steps) in [(2.0, 10), (2.0, 20_000), (1.0, 1_000)] {
                 let sampling = Sampling::WithReplacement { batch: 10, records: 10_000 };
                 let step = Event::new(Mechanism::Gaussian { noise_multiplier }, sampling).expect("valid");
-                let alone = Accountant::new(relation).compose(step, steps);
+                // Wide enough to be quick, and narrow beside what rough looks are.
+                let alone = Accountant::new(relation).compose(step, steps).relative_width(1e-3);
+                let alone = alone.expect("in range");
                 let rough = alone.clone().relative_width(ROUGH).expect("in range");
                 let (found, _) = rough.next_promised_epsilon(1e-6, true, &mut shelves).expect("an answer");
                 let (truth, _) = alone.promised_epsilon(1e-6).expect("an answer");

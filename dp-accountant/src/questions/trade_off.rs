@@ -520,7 +520,8 @@ mod tests {
     }
 
     /// The points of a curve share lattices; each alone has its own. Both hold the truth, which neither end
-    /// may have left, and sharing costs no more than the width that is enough for the curve.
+    /// may have left, and sharing costs no more than the width that is enough for the curve. Every fourth point is
+    /// asked about alone, among them the first and the last of each curve.
     #[test]
     fn points_that_share_lattices_are_those_of_single_questions() {
         let with = |batch, records| Sampling::WithReplacement { batch, records };
@@ -533,7 +534,8 @@ mod tests {
             let accountant = Accountant::new(relation).compose(event, steps);
             let width = 1e-2;
             let curve = accountant.trade_off(width).expect("a curve");
-            for corner in curve.corners() {
+            assert_eq!(curve.corners().len() % 4, 1);
+            for corner in curve.corners().iter().step_by(4) {
                 let (shared, alone) = (corner.delta, accountant.delta(corner.epsilon).expect("an answer"));
                 let case = format!("{sampling} {}: {shared:?} {alone:?}", corner.epsilon);
                 assert!(shared.upper >= alone.lower && shared.lower <= alone.upper, "{case}");

@@ -113,6 +113,23 @@ proptest! {
     }
 
     #[test]
+    #[cfg(feature = "serde")]
+    fn budgets_and_events_survive_being_stored(
+        budget in strategies::budget(),
+        event in strategies::event(),
+        relation in strategies::relation(),
+    ) {
+        prop_assert!(budget.validate().is_ok());
+        let text = serde_json::to_string(&(event, relation)).expect("serialises");
+        prop_assert_eq!(serde_json::from_str::<(Event, Relation)>(&text).expect("reads"), (event, relation));
+    }
+}
+
+proptest! {
+    // Small deltas take the finest lattices.
+    #![proptest_config(ProptestConfig { cases: 6, ..ProptestConfig::default() })]
+
+    #[test]
     fn one_step_on_the_lattice_agrees_with_the_closed_form(
         noise_multiplier in strategies::noise_multiplier(),
         rate in strategies::rate(),
@@ -125,17 +142,5 @@ proptest! {
         let found = lattice::solve(&[step], Query::Delta { epsilon }, wide, Aim::both(1e-3), shelf);
         prop_assert!(found.lower <= exact.upper && found.upper >= exact.lower, "{found:?} {exact:?}");
         prop_assert!(exact.upper < 1e-12 || found.upper - found.lower <= 0.2 * exact.upper, "{found:?} {exact:?}");
-    }
-
-    #[test]
-    #[cfg(feature = "serde")]
-    fn budgets_and_events_survive_being_stored(
-        budget in strategies::budget(),
-        event in strategies::event(),
-        relation in strategies::relation(),
-    ) {
-        prop_assert!(budget.validate().is_ok());
-        let text = serde_json::to_string(&(event, relation)).expect("serialises");
-        prop_assert_eq!(serde_json::from_str::<(Event, Relation)>(&text).expect("reads"), (event, relation));
     }
 }

@@ -211,7 +211,8 @@ fn many_events_and_many_steps_end_in_an_answer_or_an_error() {
     };
     let poisson = |_| Sampling::Poisson { rate: 0.01 };
     let fixed = |_| Sampling::WithoutReplacement { batch: 1, records: 100 };
-    let many = cost(Relation::AddRemove, &run(10_000, &poisson, 1), 1e-5).expect("an answer");
+    // More than a lattice takes, for which others have to answer.
+    let many = cost(Relation::AddRemove, &run(3_000, &poisson, 1), 1e-5).expect("an answer");
     assert!(many.upper < 20.0, "{many:?}");
     let error = cost(Relation::AddRemove, &run(10_000, &fixed, 1), 1e-5).unwrap_err();
     assert!(matches!(error, Error::TooManyEvents { found: 10_000, .. }), "{error}");
@@ -233,6 +234,8 @@ fn many_long_lists_of_outcomes_are_refused() {
     assert!(error.to_string().contains("too many different events with long lists of outcomes"), "{error}");
 }
 
+/// Every mechanism under every sampling scheme: of the most steps under both relations, and of fewer, for which
+/// lattices are tried, under one of them in turns.
 #[test]
 fn the_ends_of_all_ranges_are_answered() {
     let mechanisms = [
@@ -261,10 +264,13 @@ fn the_ends_of_all_ranges_are_answered() {
         Sampling::Shuffle { batch: 1, records: 1 },
         Sampling::Shuffle { batch: 1, records: 1_000 },
     ];
-    for (mechanism, sampling) in mechanisms.into_iter().flat_map(|m| samplings.map(|s| (m, s))) {
+    let grid = (0..mechanisms.len()).flat_map(|m| (0..samplings.len()).map(move |s| (m, s)));
+    for (m, s) in grid {
+        let (mechanism, sampling) = (mechanisms[m], samplings[s]);
         let event = Event::new(mechanism, sampling).expect("valid");
-        for relation in [Relation::AddRemove, Relation::ReplaceOne] {
-            for count in [1_000, u64::MAX / 1_000 * 1_000] {
+        for (r, relation) in [Relation::AddRemove, Relation::ReplaceOne].into_iter().enumerate() {
+            let few = ((m + s + r) % 2 == 1).then_some(1_000);
+            for count in few.into_iter().chain([u64::MAX / 1_000 * 1_000]) {
                 let run = Accountant::new(relation).compose(event, count).relative_width(0.2).expect("valid");
                 if let Some(found) = answer(run.epsilon(1e-9)) {
                     assert!(

@@ -757,7 +757,7 @@ mod tests {
     }
 
     /// 12 fits of one table of 6,000 records at ε = 2: the whole costs the budget; standard deviations are
-    /// at most half of those of fits that are not whitened, though the prior is wider; and draws of the
+    /// at most half of those of 3 fits that are not whitened, though the prior is wider; and draws of the
     /// posterior without privacy are off by about what is said. The mean square over 48 of them, (error² +
     /// variance without privacy)/(stated variance), is about 1; were the 4 of a fit equal, and all of it
     /// the noise, its standard deviation would be √(2/12) = .41.
@@ -779,10 +779,12 @@ mod tests {
                 squares += away / found.deviations[j].powi(2) / 48.0;
                 widths[j] += found.deviations[j] / 12.0;
             }
-            let hidden = logistic::records(features.clone(), labels.clone()).unwrap();
-            let fit = logistic::fit(&hidden, Some(budget(2.0)), &settings, seeded(), ("", &[])).unwrap();
-            for (sum, sd) in plain.iter_mut().zip(&fit.posterior().sd("w").unwrap()) {
-                *sum += sd / 12.0;
+            if seed % 4 == 0 {
+                let hidden = logistic::records(features.clone(), labels.clone()).unwrap();
+                let fit = logistic::fit(&hidden, Some(budget(2.0)), &settings, seeded(), ("", &[])).unwrap();
+                for (sum, sd) in plain.iter_mut().zip(&fit.posterior().sd("w").unwrap()) {
+                    *sum += sd / 3.0;
+                }
             }
         }
         for (width, plain) in widths.iter().zip(&plain).skip(1) {

@@ -368,12 +368,12 @@ mod tests {
         }
     }
 
-    /// The mean of `y` where `x` has these values, in rows that were asked for and in 200,000 of the twin of which
+    /// The mean of `y` where `x` has these values, in rows that were asked for and in 60,000 of the twin of which
     /// nothing was.
     #[test]
     fn a_part_of_a_level_goes_with_what_it_goes_with_in_the_twin() {
         let model = correlated();
-        let all = model.sample_independently(200_000, ChaCha8Rng::seed_from_u64(3)).unwrap();
+        let all = model.sample_independently(60_000, ChaCha8Rng::seed_from_u64(3)).unwrap();
         let (x, y) = (numbers(&model, &all, 0), numbers(&model, &all, 1));
         for (low, high) in [(1.9, 4.0), (-1.3, -1.15), (0.2, 0.3)] {
             let of_twin: Vec<f64> =
@@ -381,14 +381,14 @@ mod tests {
             let expected = of_twin.iter().sum::<f64>() / of_twin.len() as f64;
             let given = model.given("x", &format!("{low}..{high}")).unwrap();
             for evenly in [true, false] {
-                let rows = sampled(&given, 4000, evenly, 4);
-                assert_eq!(rows.count, 4000);
+                let rows = sampled(&given, 2000, evenly, 4);
+                assert_eq!(rows.count, 2000);
                 assert!(numbers(&given, &rows, 0).iter().all(|x| (low..=high).contains(x)));
                 let found = numbers(&given, &rows, 1).mean();
-                // Of 4,000 rows and of those of the twin, five deviations of the difference of two means.
+                // Of 2,000 rows and of those of the twin, five deviations of the difference of two means.
                 let squares = of_twin.iter().map(|y| (y - expected).powi(2)).sum::<f64>();
                 let n = of_twin.len() as f64;
-                let error = (squares / n * (1.0 / n + 1.0 / 4000.0)).sqrt();
+                let error = (squares / n * (1.0 / n + 1.0 / 2000.0)).sqrt();
                 assert!((found - expected).abs() < 5.0 * error, "{low}..{high}: {found} for {expected}");
             }
         }

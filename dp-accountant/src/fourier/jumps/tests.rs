@@ -637,7 +637,7 @@ fn tiny_rates_have_no_upper_end_below_the_truth() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(ProptestConfig::with_cases(24))]
 
     /// This engine, one contour for all losses, and loss distributions are three computations of one number.
     #[test]
