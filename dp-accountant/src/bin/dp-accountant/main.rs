@@ -33,9 +33,8 @@ struct Arguments {
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let failure = match run(arguments.command) {
-        Ok(text) => match std::io::stdout().lock().write_all(text.as_bytes()) {
-            // Whoever listened has heard enough.
-            Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => return ExitCode::SUCCESS,
+        // A reader that went away has not read all of it, and may have been a file that was to be kept.
+        Ok(text) => match write(&text) {
             Err(error) => Failure::Other(format!("standard output: {error}")),
             Ok(()) => return ExitCode::SUCCESS,
         },
@@ -44,6 +43,13 @@ fn main() -> ExitCode {
     // If the message cannot be written, the exit code still says it.
     let _ = writeln!(std::io::stderr().lock(), "error: {failure}");
     failure.code()
+}
+
+/// Writes to standard output, to the last byte.
+fn write(text: &str) -> std::io::Result<()> {
+    let mut output = std::io::stdout().lock();
+    output.write_all(text.as_bytes())?;
+    output.flush()
 }
 
 /// Runs a command: what it prints, if it succeeds.
