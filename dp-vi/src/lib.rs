@@ -147,7 +147,7 @@ pub use outcome::written::StoredFit;
 pub use plan::choices::BOUNDS_RESIDUALS_BELOW;
 pub use plan::privacy_plan::{CurvaturePlan, EarlyCurvature, PrivacyPlan};
 pub use plan::public::PublicPlan;
-pub use plan::settings::{Correction, FeatureNorms};
+pub use plan::settings::{Correction, FeatureMoments, FeatureNorms};
 pub use run::checkpoint::Checkpoint;
 pub use run::dp_vi::DpVi;
 pub use run::rehearsal::{Rehearsal, RehearsedSite, rehearse};

@@ -12,7 +12,7 @@ use dp_sampler::{FullBatch, Purpose, Seed};
 use dp_vi::guides::AutoLaplace;
 use dp_vi::summaries::Summaries;
 use dp_vi::{
-    Correction, DpVi, DrawScheme, FeatureNorms, Fit, InitialValues, PrivacyReport, Release,
+    Correction, DpVi, DrawScheme, FeatureMoments, FeatureNorms, Fit, InitialValues, PrivacyReport, Release,
     SMALLEST_CLIP_NORM, Sensitive,
 };
 use nalgebra::{DMatrix, DVector, SymmetricEigen};
@@ -101,6 +101,8 @@ pub struct Whitening {
     spread: f64,
     /// The root of the mean square of the whitened features' norms, as far as is known.
     typical: f64,
+    /// The share of each whitened feature's second moment that is not the records' but what the noise may hide.
+    hidden: Vec<f64>,
     /// The noise multiplier of a single release for all of the budget.
     single: f64,
     releases: Vec<Release>,
@@ -125,7 +127,7 @@ const COUNTS: &str = "numbers of records and of positive ones";
 const MOMENTS: &str = "second moments of features";
 
 /// Of the text that holds a whitening.
-const VERSION: u64 = 3;
+const VERSION: u64 = 4;
 
 /// Numbers by their bits, for a fit that goes on needs the same features to the last one.
 #[derive(Serialize, Deserialize)]
@@ -134,6 +136,7 @@ struct Stored {
     stretch: Vec<u64>,
     /// Column by column.
     directions: Vec<u64>,
+    hidden: Vec<u64>,
     /// Records, variance of an outcome, typical norm, single noise multiplier.
     scales: [u64; 4],
 }
@@ -197,6 +200,7 @@ impl Whitening {
             records: 1.0,
             spread: EVEN,
             typical,
+            hidden: vec![1.0; features],
             single,
             releases: releases(budget.relation, single, counted)?,
         }))
@@ -246,6 +250,7 @@ impl Whitening {
         // Symmetric, as are all matrices here but `turn`.
         let mut transform = DMatrix::<f64>::identity(features, features);
         let mut typical = public.trace().max(SMALLEST_CLIP_NORM).sqrt();
+        let (mut turned, mut raised_by) = (DMatrix::<f64>::zeros(features, features), 0.0);
         for _ in 0..STAGES {
             let largest = typical * typical;
             let rows = Array2::from_shape_fn((features, features), |(j, k)| transform[(j, k)]);
@@ -262,6 +267,7 @@ impl Whitening {
             let turn = &transform * back;
             let measured = (&turn * noisy * turn.transpose()).trace() / number;
             let uncertain = found.deviation * (turn.transpose() * &turn).norm() / number;
+            (turned, raised_by) = (turn.clone(), edge / number);
             let expected = (&transform * &public * &transform).trace();
             // One standard deviation above what was measured, but not above what the bounds say: a norm that is too
             // small takes weight from most records.
@@ -269,6 +275,9 @@ impl Whitening {
         }
         let found = SymmetricEigen::new(transform);
         let stretch = found.eigenvalues.as_slice().to_vec();
+        let turned = found.eigenvectors.tr_mul(&turned);
+        let hidden: Vec<f64> =
+            turned.row_iter().map(|row| (raised_by * row.norm_squared()).min(1.0)).collect();
         let usable = typical.is_finite() && stretch.iter().all(|b| *b > 0.0 && b.is_finite());
         let whitening = Self {
             stretch,
@@ -276,6 +285,7 @@ impl Whitening {
             records: number,
             spread,
             typical,
+            hidden,
             single,
             releases,
         };
@@ -286,6 +296,7 @@ impl Whitening {
                 stretch: vec![1.0; features],
                 directions: DMatrix::identity(features, features),
                 typical: public.trace().sqrt(),
+                hidden: vec![1.0; features],
                 ..whitening
             })),
         }
@@ -298,6 +309,7 @@ impl Whitening {
             whitening: VERSION,
             stretch: bits(&self.stretch),
             directions: bits(self.directions.as_slice()),
+            hidden: bits(&self.hidden),
             scales: [self.records, self.spread, self.typical, self.single].map(f64::to_bits),
         };
         // Whole numbers and truth values always can be written.
@@ -323,16 +335,18 @@ impl Whitening {
         let number = |bits: &u64| f64::from_bits(*bits);
         let (stretch, directions): (Vec<f64>, Vec<f64>) =
             (stored.stretch.iter().map(number).collect(), stored.directions.iter().map(number).collect());
+        let hidden: Vec<f64> = stored.hidden.iter().map(number).collect();
         let [records, spread, typical, single] = stored.scales.map(f64::from_bits);
         let sound = |x: &f64| *x > 0.0 && x.is_finite();
         if stored.whitening != VERSION {
             return Err(format!("it is of version {}, and this program reads {VERSION}", stored.whitening));
         }
-        if stretch.len() != features || directions.len() != features * features {
+        if stretch.len() != features || hidden.len() != features || directions.len() != features * features {
             return Err(format!("it is of {} coefficients, and this fit has {features}", stretch.len()));
         }
         if !(stretch.iter().chain(&[records, spread, typical, single]).all(sound)
             && spread <= EVEN
+            && hidden.iter().all(|share| (0.0..=1.0).contains(share))
             && directions.iter().all(|x| x.is_finite()))
         {
             return Err("it holds numbers that no whitening has".to_owned());
@@ -342,7 +356,7 @@ impl Whitening {
         }
         let releases = releases(budget.relation, single, counted).map_err(|error| error.to_string())?;
         let directions = DMatrix::from_vec(features, features, directions);
-        Ok(Self { stretch, directions, records, spread, typical, single, releases })
+        Ok(Self { stretch, directions, records, spread, typical, hidden, single, releases })
     }
 
     /// Everything that was released.
@@ -401,6 +415,7 @@ impl Whitening {
             .budget(budget)
             .released_before(self.releases.iter().cloned())
             .whitened_features()
+            .feature_moments(self.moments())
             .noise_limited_steps()
             .clip_norm(clip_norm)
             .feature_norms(norms)
@@ -416,12 +431,25 @@ impl Whitening {
             .draw_scheme(DrawScheme::Single)
             .budget(budget)
             .released_before(self.releases.iter().cloned())
+            .feature_moments(self.moments())
             .public_records(self.records())
             .initial_values(InitialValues::PriorMedian)
             .correction(Correction::Full)
             // Whitened features are of order one already.
             .rough_fit(false)
             .subsample(FullBatch)
+    }
+
+    /// What is known of the second moments of features in these coordinates.
+    ///
+    /// With what was added to it for the noise, the estimate that the last coordinates are from has a second moment of
+    /// 1 in each of them. What was added is `√(2D)` of the noise's standard deviations.
+    fn moments(&self) -> FeatureMoments {
+        let edge_of = (2.0 * self.hidden.len() as f64).sqrt();
+        FeatureMoments {
+            mean: self.hidden.iter().map(|hidden| 1.0 - hidden).collect(),
+            deviation: self.hidden.iter().map(|hidden| hidden / edge_of).collect(),
+        }
     }
 
     /// The share of the budget that is left.
@@ -617,6 +645,30 @@ mod tests {
         // One standard deviation too much is allowed for.
         let typical = after.iter().sum::<f64>().sqrt();
         assert!((found.typical / typical - 1.0).abs() < 0.15, "{} {typical}", found.typical);
+    }
+
+    /// What is stated of second moments is what records have, within the noise: five deviations of 60, and what clipping
+    /// of long records takes away.
+    #[test]
+    fn second_moments_are_what_is_stated_of_them() {
+        let mut hidden = 0;
+        for (records, epsilon, seed) in [(20_000, 3.0, 1), (20_000, 0.3, 2), (2_000, 1.0, 3), (2_000, 0.1, 4)]
+        {
+            let (found, features, _) = whitening(records, epsilon, seed);
+            let whitened = found.features(features.view());
+            let FeatureMoments { mean, deviation } = found.moments();
+            for ((column, mean), deviation) in whitened.columns().into_iter().zip(&mean).zip(&deviation) {
+                let moment = column.map(|x| x * x).sum() / records as f64;
+                // A number of records with noise, too.
+                assert!(
+                    (moment - mean).abs() < 5.0 * deviation + 0.3 * moment,
+                    "{epsilon}: {moment} {mean} {deviation}"
+                );
+                hidden += usize::from(*mean < 2.0 * deviation);
+            }
+        }
+        // Both kinds are among them.
+        assert!((2..14).contains(&hidden), "{hidden}");
     }
 
     #[test]

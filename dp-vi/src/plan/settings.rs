@@ -140,6 +140,39 @@ impl FeatureNorms {
     }
 }
 
+/// What is known of the second moments of whitened features, along each of their coordinates.
+///
+/// Where records have features of about unit second moments in all directions, their curvature is about as large in
+/// all directions, too, and hardly couples them: it is a sum of the same `x xᵀ`, with weights. Directions that the
+/// noise of the moments hid are those of which this cannot be said.
+///
+/// # Privacy
+/// It must come from what has been released, or from public knowledge. No guarantee rests on it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FeatureMoments {
+    /// The mean of the squares of each feature over the records, as it was released: 1 where the noise hid nothing.
+    pub mean: Vec<f64>,
+    /// The standard deviation of the noise in it.
+    pub deviation: Vec<f64>,
+}
+
+impl FeatureMoments {
+    fn validate(&self) -> Result<()> {
+        let (what, requirement) = ("second moment of a feature", "finite, with a deviation of at least 0");
+        if self.mean.len() != self.deviation.len() {
+            let (what, requirement) =
+                ("number of deviations of second moments", "that of the second moments");
+            return Err(Error::OutOfRange { what, requirement, value: self.deviation.len() as f64 });
+        }
+        let mut all = self.mean.iter().zip(&self.deviation);
+        match all.find(|(mean, deviation)| !(mean.is_finite() && **deviation >= 0.0 && deviation.is_finite()))
+        {
+            Some((&value, _)) => Err(Error::OutOfRange { what, requirement, value }),
+            None => Ok(()),
+        }
+    }
+}
+
 /// What was said about a run, beside model, guide and sampler.
 pub(crate) struct Settings {
     pub(crate) budget: Option<Budget>,
@@ -155,6 +188,7 @@ pub(crate) struct Settings {
     pub(crate) schedule: Option<Schedule>,
     pub(crate) noise_limited: bool,
     pub(crate) whitened: bool,
+    pub(crate) feature_moments: Option<FeatureMoments>,
     /// Whether a first fit to made-up records may say where values lie.
     pub(crate) rough_fit: bool,
     pub(crate) before: Vec<Release>,
@@ -191,6 +225,7 @@ impl Default for Settings {
             schedule: None,
             noise_limited: false,
             whitened: false,
+            feature_moments: None,
             rough_fit: true,
             before: Vec::new(),
             own_optimiser: false,
@@ -246,6 +281,7 @@ impl Settings {
         }
         self.start.as_ref().map_or(Ok(()), PrivateStart::validate)?;
         self.feature_norms.map_or(Ok(()), FeatureNorms::validate)?;
+        self.feature_moments.as_ref().map_or(Ok(()), FeatureMoments::validate)?;
         if let Some(norm) = self.curvature_norm {
             ClipNorm::new(norm, 1)?;
             if !matches!(self.correction, Correction::Full | Correction::Diagonal) {

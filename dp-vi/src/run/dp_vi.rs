@@ -14,7 +14,7 @@ use crate::optimiser::{Schedule, Transformation, adam};
 use crate::outcome::convergence::is_small_enough;
 use crate::outcome::progress::Callback;
 use crate::plan::privacy_plan::PrivacyPlan;
-use crate::plan::settings::{Correction, FeatureNorms, Settings};
+use crate::plan::settings::{Correction, FeatureMoments, FeatureNorms, Settings};
 use crate::plan::spending::Sampler;
 use crate::wall::bound::clip::Clipping;
 use crate::wall::grid::PrivacyNoise;
@@ -328,6 +328,18 @@ impl<M, G, S> DpVi<M, G, S> {
     #[must_use]
     pub fn whitened_features(mut self) -> Self {
         self.settings.whitened = true;
+        self
+    }
+
+    /// What has been released of the second moments of [whitened features](Self::whitened_features), in the order of
+    /// the latent values whose features they are.
+    ///
+    /// The correction of the posterior then takes the curvature for about as large in all directions of which the
+    /// moments are known, as far as the curvature's own release does not say otherwise. Without it, whatever a noisy
+    /// release leaves possible of a curvature is taken for possible, and intervals are longer.
+    #[must_use]
+    pub fn feature_moments(mut self, moments: FeatureMoments) -> Self {
+        self.settings.feature_moments = Some(moments);
         self
     }
 

@@ -130,7 +130,8 @@ impl<'r, G: Guide, S: Subsampler> Prepared<'r, '_, G, S> {
                 (prior, probes, hierarchy, excess),
             );
             let own_weights = matches!(self.settings.weights, RecordWeights::Given(_));
-            CorrectionState { elements: bent, own_weights, ..state }
+            let moments = self.settings.feature_moments.clone();
+            CorrectionState { elements: bent, own_weights, moments, ..state }
         });
         let (parameters, convergence) = found.unzip();
         let parameters = parameters.unwrap_or_else(|| estimator.shared.initial.clone());
@@ -445,6 +446,7 @@ fn correction(
         attenuation,
         elements: None,
         own_weights: false,
+        moments: None,
     }
 }
 

@@ -25,6 +25,7 @@ use crate::outcome::report::{
 };
 use crate::outcome::simulation::Simulation;
 use crate::plan::privacy_plan::CurvaturePlan;
+use crate::plan::settings::FeatureMoments;
 use crate::run::checkpoint::{Checkpoint, PaidFrom};
 use crate::run::prepare::Optimiser;
 use crate::wall::bound::clip::Clipping;
@@ -118,6 +119,8 @@ pub(super) struct CorrectionState {
     pub(super) elements: Option<Vec<ElementPrior>>,
     /// Whether records have weights of the caller's own.
     pub(super) own_weights: bool,
+    /// What is known of the features' second moments.
+    pub(super) moments: Option<FeatureMoments>,
 }
 
 impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
@@ -562,6 +565,7 @@ fn correct(
         excess,
         attenuation,
         elements,
+        moments,
         ..
     }: CorrectionState,
     (sampling, bound): (f64, Option<f64>),
@@ -673,8 +677,9 @@ fn correct(
         (_, Some((matrix, scores, planned, deviation)), _) => {
             let (path, scores, shape, deviation) = (path.as_ref(), *scores, planned.shape, *deviation);
             let is_turned = estimator.shared.located.is_some();
+            let moments = moments.as_ref().filter(|moments| moments.mean.len() == values.len() && !is_turned);
             let released =
-                ReleasedCurvature { matrix, scores, shape, deviation, path, from_start, is_turned };
+                ReleasedCurvature { matrix, scores, shape, deviation, path, from_start, is_turned, moments };
             unknown_curvature::posterior(touched.clone(), evidence, &released)
         }
         (_, None, Some(probes)) => probes.posterior(touched.clone(), evidence, &shares),

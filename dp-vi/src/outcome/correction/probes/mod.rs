@@ -372,6 +372,7 @@ impl Probes {
             path: None,
             from_start: None,
             is_turned: true,
+            moments: None,
         };
         let errors = DMatrix::from_fn(n, n, |j, k| variances[(j, k)] * (units[j] * units[k]).powi(2));
         let found = unknown_curvature::posterior_in_units(sites, &inside, &units, &errors, &released)?;

@@ -17,6 +17,7 @@ use crate::objective::curvature::CurvatureShape;
 use crate::outcome::correction::linear_algebra::{cholesky, compose, eigen, pooled, square, symmetrised};
 use crate::outcome::correction::noise_aware::{Evidence, NoiseAware, Part, Shares, deviations};
 use crate::outcome::correction::tail::Path;
+use crate::plan::settings::FeatureMoments;
 use dp_sampler::{GaussianNoise, NoiseSource, Purpose, Seed};
 use nalgebra::{DMatrix, DVector, DVectorView};
 use std::f64::consts::SQRT_2;
@@ -60,6 +61,8 @@ pub(crate) struct ReleasedCurvature<'a> {
     pub(crate) from_start: Option<FromStart<'a>>,
     /// Whether zero, where linear predictors are the same for all records, is elsewhere in these coordinates.
     pub(crate) is_turned: bool,
+    /// What is known of the second moments of the features whose weights the values are, one by one.
+    pub(crate) moments: Option<&'a FeatureMoments>,
 }
 
 /// Means over all steps of a run, as those of [`Evidence`] over the last.

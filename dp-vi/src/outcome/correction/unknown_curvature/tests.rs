@@ -55,6 +55,7 @@ fn released(matrix: &DMatrix<f64>, deviation: f64) -> ReleasedCurvature<'_> {
         path: None,
         from_start: None,
         is_turned: false,
+        moments: None,
     }
 }
 
@@ -66,6 +67,18 @@ impl Problem {
     /// With the trace of the scores' covariance, as it is released.
     fn found_with(&self, shape: CurvatureShape, scores: Option<f64>) -> NoiseAware {
         self.found_from(shape, scores, Some(self))
+    }
+
+    /// With what is known of the features' second moments.
+    fn found_knowing(&self, moments: &FeatureMoments) -> NoiseAware {
+        let pull = self.pull();
+        let evidence = self.evidence(&pull);
+        let Evidence { values, gradients, noise_variance, sampling, .. } = evidence;
+        let from_start = Some(FromStart { values, gradients, noise_variance, sampling });
+        let alone = released(&self.matrix, self.deviation);
+        let released = ReleasedCurvature { from_start, moments: Some(moments), ..alone };
+        summarised(vec!["u".to_owned()], &evidence, (&vec![1.0; self.at.len()], None), &released, UNMOVED)
+            .unwrap()
     }
 
     /// With gradients of all steps, those of another problem, or of the last ones alone.
@@ -91,6 +104,7 @@ impl Problem {
             path: None,
             from_start,
             is_turned: false,
+            moments: None,
         };
         summarised(vec!["u".to_owned()], &evidence, (&vec![1.0; self.at.len()], None), &released, UNMOVED)
             .unwrap()
@@ -354,17 +368,17 @@ fn draws_have_the_centre_as_their_mean() {
     assert!((mean - centre).amax() < 0.06 * s);
 }
 
-/// Coverage of 90 % intervals over 80 problems of a law that the release's own does not know: few strong
-/// directions, many weak ones, one that hardly any record has. The mean of 80 × 12 coverages has a
-/// law no wider than that of 80 intervals even if those of a problem were all alike: of a share of .9 at most
-/// 56 of these hold the truth with probability 6e-7. For comparison: eigenvalues raised to the noise's edge
+/// Coverage of 90 % intervals over 40 problems of a law that the release's own does not know: few strong
+/// directions, many weak ones, one that hardly any record has. The mean of 40 × 12 coverages has a
+/// law no wider than that of 40 intervals even if those of a problem were all alike: of a share of .9 at most
+/// 24 of these hold the truth with probability 6e-7. For comparison: eigenvalues raised to the noise's edge
 /// cover less than half.
 #[test]
 fn intervals_cover_where_the_noise_hides_most_directions() {
     let (n, s, noise) = (12, 8.0, 6.0);
     let mut normals = Normals::new(5);
     let (mut covered, mut raised, mut rare) = (0, 0, 0);
-    for _ in 0..80 {
+    for _ in 0..40 {
         let turned = normals.symmetric(n, 1.0);
         let vectors = eigen(turned).unwrap().eigenvectors;
         let values = DVector::from_fn(n, |k, _| 500.0 * 0.45_f64.powi(k as i32));
@@ -393,9 +407,9 @@ fn intervals_cover_where_the_noise_hides_most_directions() {
         raised += (0..n).filter(|&k| inside(&old, k)).count();
     }
     let share = |count: usize, of: usize| count as f64 / of as f64;
-    assert!(share(covered, 80 * n) > 0.7, "{}", share(covered, 80 * n));
-    assert!(share(raised, 80 * n) < 0.5, "{}", share(raised, 80 * n));
-    assert!(share(rare, 80) > 0.7, "{}", share(rare, 80));
+    assert!(share(covered, 40 * n) > 0.61, "{}", share(covered, 40 * n));
+    assert!(share(raised, 40 * n) < 0.5, "{}", share(raised, 40 * n));
+    assert!(share(rare, 40) > 0.61, "{}", share(rare, 40));
 }
 
 #[test]
@@ -466,6 +480,7 @@ fn one_by_one_is_the_chain_where_there_is_one_value() {
             path: None,
             from_start: Some(from_start),
             is_turned: false,
+            moments: None,
         };
         let found = one_by_one::summarised(vec!["u".to_owned()], &evidence, &released, UNMOVED).unwrap();
         let (a, b) = (found.covariance[0].sqrt(), chain.covariance[0].sqrt());
@@ -625,4 +640,44 @@ fn a_curvature_that_is_known_is_kept_along_the_values() {
         let drawn = law.draw(normals.vector(6).as_slice());
         assert!((compose(&drawn, &law.basis) - example()).amax() < 6.0 * deviation, "{values:?}");
     }
+}
+
+/// Features of unit second moments in six coordinates, and two coordinates that next to no record has. Where that is
+/// known intervals of the six become shorter by a sixth at least and hold as much, and those of the two stay as long:
+/// of 720 and 240 independent intervals of 90 % at least .85 and .80 hold the truth but with a probability of 1e-5.
+#[test]
+fn known_second_moments_say_where_curvatures_may_be_small() {
+    let of = |known: f64, hidden: f64| [vec![known; 6], vec![hidden; 2]].concat();
+    let moments = FeatureMoments { mean: of(1.0, 0.0), deviation: of(0.02, 0.15) };
+    let mut normals = Normals::new(31);
+    let (mut lengths, mut held) = ([[0.0; 2]; 2], [0.0; 2]);
+    for _ in 0..120 {
+        let mut curvature = 40.0 * DMatrix::identity(8, 8) + normals.symmetric(8, 4.0);
+        for j in 6..8 {
+            curvature.row_mut(j).fill(0.0);
+            curvature.column_mut(j).fill(0.0);
+            curvature[(j, j)] = 1e-3;
+        }
+        let truth = 2.0 * normals.vector(8);
+        let at = &truth + normals.vector(8);
+        let score = cholesky(&curvature + 1e-9 * DMatrix::identity(8, 8)).unwrap().unpack();
+        let gradient = &curvature * (&truth - &at) + 15.0 * normals.vector(8) + score * normals.vector(8);
+        let matrix = &curvature + normals.symmetric(8, 20.0);
+        let prior = PRIOR * DMatrix::identity(8, 8);
+        let problem = Problem { at, gradient, noise_variance: 225.0, matrix, deviation: 20.0, prior };
+        let both = [problem.found(CurvatureShape::Full), problem.found_knowing(&moments)];
+        for (found, lengths) in both.iter().zip(&mut lengths) {
+            for k in 0..8 {
+                lengths[k / 6] += found.covariance[9 * k].sqrt() / if k < 6 { 720.0 } else { 240.0 };
+            }
+        }
+        for k in 0..8 {
+            let sd = both[1].covariance[9 * k].sqrt();
+            let inside = (both[1].mean[k] - truth[k]).abs() <= 1.645 * sd;
+            held[k / 6] += f64::from(u8::from(inside)) / if k < 6 { 720.0 } else { 240.0 };
+        }
+    }
+    let [without, with] = lengths;
+    assert!(with[0] < 0.84 * without[0] && with[1] > 0.9 * without[1], "{without:?} {with:?}");
+    assert!(held[0] > 0.85 && held[1] > 0.80, "{held:?}");
 }
