@@ -434,6 +434,10 @@ impl Settings {
             (None, Some(_)) if open => Clipping::Quantile(Quantile::default()),
             (None, _) => Clipping::Flat,
         };
+        // Sums without privacy are not clipped.
+        if budget.is_none() {
+            return Ok((clipping, weighted));
+        }
         reasons.push(match (weighted, clipping) {
             (true, _) => "clipping: the likelihood is a generalised linear term, so records are weighted by min(1, C/(L|x|)): no bias; the clip \
                           to C stays underneath"
@@ -482,6 +486,7 @@ impl Settings {
         reasons.push(match shape {
             None if by_trace => "posterior: corrected for the noise, with a curvature read off the noisy gradients of the run; no budget goes into it"
                 .to_owned(),
+            None if budget.is_none() => "posterior: the guide's".to_owned(),
             None => "posterior: the guide's; its intervals leave out the privacy noise".to_owned(),
             Some(shape) => format!(
                 "posterior: corrected for the noise, by a release of the {} ({}) for {} of the budget",
