@@ -13,8 +13,10 @@ pub type Result<T> = std::result::Result<T, Error>;
 ///
 /// let error = Event::new(Mechanism::Gaussian { noise_multiplier: -0.3 }, Sampling::None).unwrap_err();
 /// assert_eq!(error.to_string(), "noise multiplier must be between 1e-100 and 1e100, got -0.3");
+/// // A `main` that returns an error prints this.
+/// assert_eq!(format!("{error:?}"), error.to_string());
 /// ```
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[derive(Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The noise multiplier is not a positive number of representable consequence.
@@ -371,6 +373,13 @@ pub enum Error {
         /// What is wrong with it.
         reason: String,
     },
+}
+
+/// As words, too: what a `main` that returns an error prints is its debugging form.
+impl std::fmt::Debug for Error {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        std::fmt::Display::fmt(self, f)
+    }
 }
 
 /// What stands in a line, after a colon.

@@ -14,7 +14,7 @@ pub(crate) use wording::{one_line, quoted};
 ///
 /// No message holds what a cell says; it names the line and the column. That there is a mistake on some line is
 /// itself a fact about the records: messages are meant for the person who holds the data, never for release.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[derive(Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The file could not be read.
@@ -511,6 +511,13 @@ pub enum Error {
         /// What the drawing library said.
         reason: String,
     },
+}
+
+/// As words, too: what a `main` that returns an error prints is its debugging form.
+impl std::fmt::Debug for Error {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        std::fmt::Display::fmt(self, f)
+    }
 }
 
 impl Error {

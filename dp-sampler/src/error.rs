@@ -1,7 +1,7 @@
 //! What can be refused, with the value and the bound it broke.
 
 /// Everything this crate refuses to do.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The sampling rate is not a probability above zero.
@@ -173,6 +173,13 @@ pub enum Error {
     /// The operating system gave no random bytes.
     #[error("the operating system gave no random bytes: {0}")]
     OperatingSystem(#[from] getrandom::Error),
+}
+
+/// As words, too: what a `main` that returns an error prints is its debugging form.
+impl std::fmt::Debug for Error {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        std::fmt::Display::fmt(self, f)
+    }
 }
 
 #[cfg(feature = "gpu")]

@@ -4,7 +4,14 @@
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// What can go wrong between a model and a posterior.
-#[derive(Debug, thiserror::Error)]
+///
+/// ```
+/// let error = dp_vi::Error::from(dp_sampler::Poisson::rate(1.5).unwrap_err());
+/// // A `main` that returns an error prints the second.
+/// assert_eq!(error.to_string(), "sampling rate must be above 0 and at most 1, got 1.5");
+/// assert_eq!(format!("{error:?}"), error.to_string());
+/// ```
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// A mistake in the model, or records that do not fit it.
@@ -226,6 +233,13 @@ pub enum Error {
         /// The names there are.
         known: String,
     },
+}
+
+/// As words, too: what a `main` that returns an error prints is its debugging form.
+impl std::fmt::Debug for Error {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        std::fmt::Display::fmt(self, f)
+    }
 }
 
 impl Error {

@@ -8,7 +8,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// # Privacy
 /// Messages name files, lines, columns and public bounds, and never a cell of the table. That there is an
 /// error at all depends on the records: it is for those who hold them.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// A file, a schema or an option that cannot be used.
@@ -40,6 +40,13 @@ pub enum Error {
     /// A generator without random bytes.
     #[error(transparent)]
     Sampling(#[from] dp_sampler::Error),
+}
+
+/// As words, too: what a `main` that returns an error prints is its debugging form.
+impl std::fmt::Debug for Error {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        std::fmt::Display::fmt(self, f)
+    }
 }
 
 impl Error {
