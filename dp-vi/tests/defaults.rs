@@ -83,7 +83,7 @@ fn three_clusters(width: f64) -> Vec<f64> {
             ctx.factor("y", Normal::new(locs, scale).log_prob(y).log_sum_exp())
         })
     };
-    let noise = normals(6_000, 1, 7);
+    let noise = normals(2_000, 1, 7);
     let y: Vec<f64> = noise.iter().enumerate().map(|(i, z)| 0.6 * z + (i % 3) as f64 * 4.0 - 4.0).collect();
     let records = Sensitive::new(Records::from_columns([("y", y)]).unwrap());
     let vi = DpVi::new(model, AutoNormal::new()).budget(BUDGET).seed(Seed::for_tests(1));

@@ -15,7 +15,7 @@ use crate::common::{Folder, in_a_square, logistic_near_zero as logistic};
 
 const TRUTH: [f64; 2] = [1.0, -0.5];
 const RECORDS: usize = 400;
-const SETS: usize = 150;
+const SETS: usize = 75;
 
 fn people(set: usize) -> Sensitive<Records> {
     in_a_square(set, RECORDS, TRUTH)
@@ -23,7 +23,7 @@ fn people(set: usize) -> Sensitive<Records> {
 
 fn fit(set: usize, rate: f64, steps: u64) -> Fit {
     DpVi::new(logistic, AutoNormal::new())
-        .budget(Budget { epsilon: 0.7, delta: 1e-5, relation: Relation::AddRemove })
+        .budget(Budget { epsilon: 0.5, delta: 1e-5, relation: Relation::AddRemove })
         .subsample(Poisson::rate(rate).unwrap())
         .steps(steps)
         .seed(Seed::for_tests(set as u64))
@@ -32,32 +32,34 @@ fn fit(set: usize, rate: f64, steps: u64) -> Fit {
 }
 
 /// The share of data sets whose 90 % interval holds the truth, for each weight.
-fn covered<'f>(posteriors: impl Iterator<Item = &'f Posterior>) -> [f64; 2] {
-    let mut counts = [0.0; 2];
+fn covered<'f>(posteriors: impl ExactSizeIterator<Item = &'f Posterior>) -> [f64; 2] {
+    let (mut counts, sets) = ([0.0; 2], posteriors.len());
     for posterior in posteriors {
         let (low, high) = posterior.interval("w", 0.9).unwrap();
         (0..2).for_each(|j| counts[j] += f64::from(u8::from(low[j] <= TRUTH[j] && TRUTH[j] <= high[j])));
     }
-    counts.map(|count| count / SETS as f64)
+    counts.map(|count| count / sets as f64)
 }
 
-/// n = 150 data sets: of a share of 0.9 at most 114 hold the truth with probability 6e-7, and all with 1.4e-7. One of
-/// the guide's shares lies below.
+/// n = 75 data sets at each rate: of a share of 0.9 at most 52 hold the truth with probability 7e-7. Of all 150, no two
+/// of which are the same, at most 114 do with 6e-7, and all with 1.4e-7. One of the guide's shares lies below.
 #[test]
 fn intervals_hold_the_truth_as_often_as_they_say() {
-    for (rate, steps) in [(1.0, 200), (0.2, 500)] {
-        let fits: Vec<Fit> = (0..SETS).map(|set| fit(set, rate, steps)).collect();
+    let mut all = Vec::new();
+    for (rate, steps, sets) in [(1.0, 200, 0..SETS), (0.2, 500, SETS..2 * SETS)] {
+        let fits: Vec<Fit> = sets.map(|set| fit(set, rate, steps)).collect();
         let (corrected, guide) =
             (covered(fits.iter().map(Fit::posterior)), covered(fits.iter().map(Fit::uncorrected)));
-        for j in 0..2 {
-            assert!(corrected[j] > 0.76 && corrected[j] < 1.0, "rate {rate}: {corrected:?}");
-        }
+        assert!(corrected.iter().all(|share| *share > 0.7), "rate {rate}: {corrected:?}");
         // Where a prior says most about a weight, the guide's interval may hold it nearly as often.
         assert!(
-            guide.iter().any(|share| *share < 0.76),
+            guide.iter().any(|share| *share < 0.69),
             "rate {rate}: the guide alone covers {guide:?}, so this test shows nothing"
         );
+        all.extend(fits);
     }
+    let corrected = covered(all.iter().map(Fit::posterior));
+    assert!(corrected.iter().all(|share| *share > 0.76 && *share < 1.0), "{corrected:?}");
 }
 
 #[test]
@@ -124,13 +126,13 @@ fn noise_limited_steps_count_the_records_and_keep_the_budget() {
     assert_eq!(noise_limited(1).fit(&records).unwrap().noise_aware(), fit.noise_aware());
 }
 
-/// n = 150 data sets: of a share of 0.9 at most 114 hold the truth with probability 6e-7. Intervals
+/// n = 75 data sets: of a share of 0.9 at most 52 hold the truth with probability 7e-7. Intervals
 /// may cover more, where the curvature is uncertain.
 #[test]
 fn noise_limited_steps_lead_to_intervals_that_hold_the_truth() {
     let fits: Vec<Fit> = (0..SETS).map(|set| noise_limited(set).fit(&people(set)).unwrap()).collect();
     let covered = covered(fits.iter().map(Fit::posterior));
-    assert!(covered.iter().all(|share| *share > 0.76), "{covered:?}");
+    assert!(covered.iter().all(|share| *share > 0.7), "{covered:?}");
 }
 
 /// Slopes of a logistic regression with log-odds of standard deviation 3.5, whose curvature is more than twice as large
@@ -277,12 +279,12 @@ fn counts(ctx: &mut Ctx<'_>) -> ppl_core::Result<()> {
 /// With the second moments of scores in the place of the curvature, intervals of another likelihood hold the truth as
 /// often as they say, and a point alone says nothing.
 ///
-/// n = 80 data sets: of a share of 0.9 at most 56 hold the truth with probability 6e-7. More is on the
+/// n = 40 data sets: of a share of 0.9 at most 24 hold the truth with probability 6e-7. More is on the
 /// careful side: scores are clipped, and the curvature is unknown where the noise hides it.
 #[test]
 fn scores_make_a_posterior_of_any_likelihood() {
     let truth = [0.5, 0.8, -0.6];
-    let (sets, mut covered, mut widths) = (80, [0.0; 3], 0.0);
+    let (sets, mut covered, mut widths) = (40, [0.0; 3], 0.0);
     for set in 0..sets {
         let noise = GaussianNoise::new(&Seed::for_tests(1000 + set));
         let mut z = [0.0; 400];
@@ -322,7 +324,7 @@ fn scores_make_a_posterior_of_any_likelihood() {
         }
         assert!(fit.uncorrected().sd("w").unwrap().iter().all(|sd| *sd == 0.0));
     }
-    assert!(covered.iter().all(|share| *share > 0.7), "{covered:?}");
+    assert!(covered.iter().all(|share| *share > 0.61), "{covered:?}");
     // Those of the prior are 6.6 wide.
     assert!(widths < 1.0, "{widths}");
 }
@@ -405,12 +407,12 @@ fn the_curvature_of_a_normal_is_that_of_its_features() {
     assert!(fit.privacy().last_clip_norm.is_none());
 }
 
-/// Intervals of such a fit hold the truth as often as they say. n = 120 data sets with a share of 0.9: its standard
-/// error is 0.0274, and 4.8 of them are 0.13.
+/// Intervals of such a fit hold the truth as often as they say. n = 60 data sets: of a share of 0.9 at most 40 hold the
+/// truth with probability 8e-7.
 #[test]
 fn a_normal_of_known_scale_covers() {
     let truth = [0.3, -0.7, 0.4];
-    let (sets, mut covered, mut widths) = (120, [0.0; 3], 0.0);
+    let (sets, mut covered, mut widths) = (60, [0.0; 3], 0.0);
     for set in 0..sets {
         let (fit, ..) = of_known_scale(linear(set, truth), 1.0, set);
         let (low, high) = fit.posterior().interval("w", 0.9).unwrap();
@@ -419,7 +421,7 @@ fn a_normal_of_known_scale_covers() {
             widths += (high[j] - low[j]) / (3.0 * sets as f64);
         }
     }
-    assert!(covered.iter().all(|share| *share > 0.77), "{covered:?}");
+    assert!(covered.iter().all(|share| *share > 0.67), "{covered:?}");
     // Those of the prior are 6.6 wide.
     assert!(widths < 1.0, "{widths}");
 }

@@ -53,16 +53,17 @@ fn run(epsilon: f64) -> Run {
         .correction(Correction::Probes)
 }
 
-/// n = 60 data sets of 1,500 records: of a share of .9 at most 40 hold the truth with probability 8e-7.
+/// n = 32 data sets of 400 records: of a share of .9 at most 18 hold the truth with probability 8e-7. What a fit
+/// without records costs, the gradients that are simulated for its correction, is most of the time.
 ///
 /// The guide's own intervals hold the truth less often, because the noise is as large as the posterior. The
 /// clip norm moves `sigma`, by which no interval knows, so of its share only that is asked.
 #[test]
 fn intervals_hold_the_truth_where_the_guides_do_not() {
-    const SETS: u64 = 60;
+    const SETS: u64 = 32;
     let (mut held, mut guide) = ([0.0; 3], [0.0; 3]);
     for set in 0..SETS {
-        let fit = run(1.0).seed(Seed::for_tests(set)).fit(&people(set, 1_500)).unwrap();
+        let fit = run(2.0).steps(500).seed(Seed::for_tests(set)).fit(&people(set, 400)).unwrap();
         assert!(fit.noise_aware().is_some());
         for (posterior, held) in [(fit.posterior(), &mut held), (fit.uncorrected(), &mut guide)] {
             let ((low, high), (least, most)) =
@@ -74,7 +75,7 @@ fn intervals_hold_the_truth_where_the_guides_do_not() {
     }
     let share = |held: [f64; 3]| held.map(|held| held / SETS as f64);
     let (held, guide) = (share(held), share(guide));
-    assert!(held[..2].iter().all(|share| *share > 0.67), "held {held:?}");
+    assert!(held[..2].iter().all(|share| *share > 0.57), "held {held:?}");
     assert!(guide.iter().zip(held).all(|(guide, held)| *guide < held), "guide {guide:?}, held {held:?}");
 }
 

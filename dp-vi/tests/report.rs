@@ -142,14 +142,14 @@ fn what_intervals_hold_of_the_noise_is_said() {
     assert!(words.contains("has not been measured for this kind of model") && corrected, "{words}");
     // More values that no record touches than are drawn together with the others.
     let many_spreads = |ctx: &mut Ctx| {
-        let spreads = ctx.sample("spreads", HalfNormal::new(1.0).iid(17))?;
+        let spreads = ctx.sample("spreads", HalfNormal::new(1.0).iid(7))?;
         let w = ctx.sample("w", Normal::new(0.0, spreads.sum()))?;
         ctx.each_record(|ctx, record| ctx.observe("x", Bernoulli::from_logits(w), record.get("x")?))
     };
     let many_spreads = DpVi::new(many_spreads, AutoNormal::new())
         .budget(budget(Relation::AddRemove))
         .seed(Seed::for_tests(1));
-    let (words, corrected) = said(many_spreads.fit(&zeros()).unwrap());
+    let (words, corrected) = said(many_spreads.steps(100).fit(&zeros()).unwrap());
     assert!(words.contains("given the other values where the guide has them") && corrected, "{words}");
     let guides = DpVi::new(two, AutoNormal::new()).correction(Correction::None);
     let (words, corrected) =

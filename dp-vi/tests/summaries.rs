@@ -7,7 +7,7 @@ use dp_vi::Sensitive;
 use dp_vi::summaries::{Field, Range, Summaries};
 use ppl_core::{Column, Records};
 
-const N: u64 = 40_000;
+const N: u64 = 24_000;
 /// Two-sided false-alarm rate of a deviation this many standard errors wide: 2Φ(−5.2) = 2.0e-7.
 const STANDARD_ERRORS: f64 = 5.2;
 /// Of every summary here.

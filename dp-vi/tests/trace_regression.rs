@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 use crate::common::{Folder, in_a_square, logistic_near_zero as logistic};
 
 const TRUTH: [f64; 2] = [1.0, -0.5];
-const RECORDS: usize = 3000;
+const RECORDS: usize = 1000;
 
 fn people(set: usize) -> Sensitive<Records> {
     in_a_square(set, RECORDS, TRUTH)
@@ -26,13 +26,14 @@ fn run(epsilon: f64, correction: Correction) -> Run {
         .correction(correction)
 }
 
-/// n = 80 data sets: of a share of 0.9 at most 56 hold the truth with probability 6e-7.
+/// n = 60 data sets: of a share of 0.9 at most 40 hold the truth with probability 8e-7.
 #[test]
 fn intervals_hold_the_truth_as_often_as_they_say() {
-    const SETS: usize = 80;
+    const SETS: usize = 60;
     let (mut covered, mut corrected) = ([0.0; 2], 0.0);
     for set in 0..SETS {
-        let fit = run(2.0, Correction::TraceRegression)
+        let fit = run(6.0, Correction::TraceRegression)
+            .steps(200)
             .seed(Seed::for_tests(set as u64))
             .fit(&people(set))
             .unwrap();
@@ -44,8 +45,8 @@ fn intervals_hold_the_truth_as_often_as_they_say() {
         (0..2).for_each(|j| covered[j] += f64::from(u8::from(low[j] <= TRUTH[j] && TRUTH[j] <= high[j])));
     }
     let shares = covered.map(|covered| covered / corrected);
-    assert!(corrected > 72.0, "corrected {corrected} of {SETS}, covered {shares:?}");
-    assert!(shares.iter().all(|share| *share > 0.7), "covered {shares:?} of {corrected}");
+    assert!(corrected > 54.0, "corrected {corrected} of {SETS}, covered {shares:?}");
+    assert!(shares.iter().all(|share| *share > 0.67), "covered {shares:?} of {corrected}");
 }
 
 #[test]

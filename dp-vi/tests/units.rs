@@ -55,24 +55,25 @@ fn values(fit: &Fit) -> [[f64; 2]; 4] {
 fn regressions_in_raw_units_are_found() {
     // What the same records leave open without privacy: deviations 1.82, 0.0183, 913 and 0.194.
     let open = [2.7, 0.0183, 913.0, 0.194];
-    // Of 24 seeds the mean square of the z is 1.05 and the largest z 4.1.
+    // Of 24 seeds the mean square of the z is 1.05 and the largest z 4.1. Of 20 z of deviation 1 it is below 3.3 at
+    // α = 1e-6.
     let mut squares = 0.0;
-    for seed in 0..8 {
-        let fit = vi(AutoNormal::new(), seed).fit(&scores(seed)).unwrap();
+    let fits: Vec<Fit> = (0..5).map(|seed| vi(AutoNormal::new(), seed).fit(&scores(seed)).unwrap()).collect();
+    for fit in &fits {
         assert!(fit.noise_aware().is_some());
-        for (([mean, sd], truth), open) in values(&fit).into_iter().zip(TRUTH).zip(open) {
+        for (([mean, sd], truth), open) in values(fit).into_iter().zip(TRUTH).zip(open) {
             let z = (mean - truth) / sd;
             assert!(z.abs() < 5.0 && sd < 12.0 * open, "{mean} ± {sd} for {truth}");
-            squares += z * z / 32.0;
+            squares += z * z / 20.0;
         }
         let released: Vec<&str> = fit.privacy().releases.iter().map(|release| release.what).collect();
         assert!(released.contains(&"octaves of the columns"), "{released:?}");
     }
-    assert!(squares < 2.5, "{squares}");
+    assert!(squares < 3.3, "{squares}");
     // In the units of the columns the same fit finds next to nothing.
     let plain = vi(AutoNormal::new(), 0).rough_fit(false).fit(&scores(0)).unwrap();
     let [_, [slope, _], ..] = values(&plain);
-    let [_, [found, _], ..] = values(&vi(AutoNormal::new(), 0).fit(&scores(0)).unwrap());
+    let [_, [found, _], ..] = values(&fits[0]);
     assert!((found - 0.6).abs() < 0.1 * (slope - 0.6).abs().max(1.0), "{found} {slope}");
 }
 
@@ -144,8 +145,8 @@ fn with_indicators(seed: u64) -> Sensitive<Records> {
 /// all is taken into account.
 ///
 /// Of 30 sets of another generator the z against the posterior without privacy had the mean .77 and the root mean
-/// square 1.14. The mean of eight z of deviation 1 is within 4.9/√8 = 1.73, and their root mean square below
-/// √(44.0/8) = 2.35, at α = 1e-6.
+/// square 1.14. The mean of five z of deviation 1 is within 4.9/√5 = 2.19, and their root mean square below
+/// √(35.9/5) = 2.68, at α = 1e-6.
 #[test]
 fn a_deviation_beside_coefficients_that_are_hardly_known_is_found() {
     let model = |ctx: &mut Ctx<'_>| -> Result<()> {
@@ -155,7 +156,7 @@ fn a_deviation_beside_coefficients_that_are_hardly_known_is_found() {
             ctx.observe("y", Normal::new(record.get("x")?.dot(b), sigma), record.get("y")?)
         })
     };
-    let z: Vec<f64> = (0..8)
+    let z: Vec<f64> = (0..5)
         .map(|seed| {
             let budget = Budget { epsilon: 1.0, delta: 1e-5, relation: Relation::AddRemove };
             let vi = DpVi::new(model, AutoNormal::new()).budget(budget).seed(Seed::for_tests(seed));
@@ -166,7 +167,7 @@ fn a_deviation_beside_coefficients_that_are_hardly_known_is_found() {
             (mean - 0.8) / sd
         })
         .collect();
-    let mean = z.iter().sum::<f64>() / 8.0;
-    let square = z.iter().map(|z| z * z).sum::<f64>() / 8.0;
-    assert!(mean.abs() < 1.73 && square.sqrt() < 2.35, "{z:?}");
+    let mean = z.iter().sum::<f64>() / 5.0;
+    let square = z.iter().map(|z| z * z).sum::<f64>() / 5.0;
+    assert!(mean.abs() < 2.19 && square.sqrt() < 2.68, "{z:?}");
 }

@@ -149,6 +149,10 @@ proptest! {
             prop_assert!(written == scanned || (written.is_nan() && scanned.is_nan()), "{} {}", written, scanned);
         }
     }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(120))]
 
     #[test]
     fn derivatives_are_those_of_the_loop_written_out(

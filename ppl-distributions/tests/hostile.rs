@@ -189,8 +189,11 @@ fn rows() -> Vec<Row> {
     lines.map(row).collect()
 }
 
-/// Value and derivatives (in the parameters that are not held, and the point) of one row.
-fn evaluate<T: Scalar>(build: Build, row: &Row, held: &[bool], way: Way, event: usize) -> (f64, Vec<f64>) {
+/// Programs of one law by their way and the parameters that they know: rows that differ in other numbers share one.
+type Plans<T> = BTreeMap<(Way, Vec<u64>), ExecutionPlan<T>>;
+
+/// The program of value and derivatives, in the parameters that are not held, and the point.
+fn program<T: Scalar>(build: Build, row: &Row, held: &[bool], way: Way, event: usize) -> ExecutionPlan<T> {
     let graph = Graph::new();
     let input = |name: String, shape: Shape| match way {
         Way::PerRecord => graph.record_input(name, shape).expect("a fresh input"),
@@ -205,8 +208,8 @@ fn evaluate<T: Scalar>(build: Build, row: &Row, held: &[bool], way: Way, event: 
             if way == Way::Known || held[i] {
                 return Value::Known(p);
             }
-            vars.push((format!("p{i}"), input(format!("p{i}"), Shape::scalar())));
-            vars[vars.len() - 1].1.into()
+            vars.push(input(format!("p{i}"), Shape::scalar()));
+            vars[vars.len() - 1].into()
         })
         .collect();
     let shape = match (event, row.name) {
@@ -216,17 +219,33 @@ fn evaluate<T: Scalar>(build: Build, row: &Row, held: &[bool], way: Way, event: 
     };
     let x = input("x".to_owned(), shape);
     let log_prob = build(&graph, &values).log_prob(x);
-    let mut wanted: Vec<Var<'_>> = vars.iter().map(|(_, var)| *var).collect();
-    wanted.push(x);
+    vars.push(x);
     let mut outputs = vec![log_prob];
-    outputs.extend(gradient(log_prob, &wanted).expect("a scalar"));
-    let mut plan = ExecutionPlan::<T>::new(&Program::new(&graph, &outputs).expect("no mistakes"));
+    outputs.extend(gradient(log_prob, &vars).expect("a scalar"));
+    ExecutionPlan::new(&Program::new(&graph, &outputs).expect("no mistakes"))
+}
+
+/// Value and derivatives of one row.
+fn evaluate<T: Scalar>(
+    (build, event): (Build, usize),
+    row: &Row,
+    held: &[bool],
+    way: Way,
+    plans: &mut Plans<T>,
+) -> (f64, Vec<f64>) {
+    let is_known = |&i: &usize| way == Way::Known || held[i];
+    let all = || 0..row.parameters.len();
+    let known = all().filter(is_known).map(|i| row.parameters[i].to_bits()).collect();
+    let plan = plans.entry((way, known)).or_insert_with(|| program(build, row, held, way, event));
     let number = |name: &str| match name.strip_prefix('p') {
         Some(i) => vec![row.parameters[i.parse::<usize>().expect("an index")]],
         None => row.point.clone(),
     };
     let cast = |values: Vec<f64>| values.into_iter().map(T::of).collect::<Vec<T>>();
-    let names: Vec<String> = vars.into_iter().map(|(name, _)| name).chain(["x".to_owned()]).collect();
+    let names: Vec<String> =
+        all().filter(|i| !is_known(i)).map(|i| format!("p{i}")).chain(["x".to_owned()]).collect();
+    // The value, and a derivative in each.
+    let outputs = 0..=names.len();
     let found: Vec<Vec<f64>> = if way == Way::PerRecord {
         for name in &names {
             if let Ok(input) = plan.record_input(name) {
@@ -235,7 +254,7 @@ fn evaluate<T: Scalar>(build: Build, row: &Row, held: &[bool], way: Way, event: 
         }
         let one = ArrayD::<f64>::zeros(vec![1]);
         let records = Records::from_columns([("unused", one)]).expect("one record");
-        (0..outputs.len())
+        outputs
             .map(|k| {
                 let matrix = plan.evaluate(&records, &[0], k).expect("an output");
                 matrix.iter().map(|x| x.as_f64()).collect()
@@ -248,7 +267,7 @@ fn evaluate<T: Scalar>(build: Build, row: &Row, held: &[bool], way: Way, event: 
             }
         }
         plan.run();
-        (0..outputs.len()).map(|k| plan.output(k).iter().map(|x| x.as_f64()).collect()).collect()
+        outputs.map(|k| plan.output(k).iter().map(|x| x.as_f64()).collect()).collect()
     };
     (found[0][0], found[1..].iter().flatten().copied().collect())
 }
@@ -279,9 +298,10 @@ fn measure<T: Scalar>(rows: &[Row], worst: &mut Worst) {
         assert!(!own.is_empty(), "no golden values of {name}");
         let held: Vec<bool> =
             (0..own[0].parameters.len()).map(|i| own.iter().all(|row| row.slopes[i].is_none())).collect();
+        let mut plans = Plans::new();
         for row in own.into_iter().filter(|row| double || fits_single(row)) {
             for way in [Way::Known, Way::Shared, Way::PerRecord] {
-                let (value, slopes) = evaluate::<T>(build, row, &held, way, event);
+                let (value, slopes) = evaluate::<T>((build, event), row, &held, way, &mut plans);
                 let entry = worst.entry((place, row.band, double)).or_default();
                 let told = |got: f64, truth: f64| {
                     let (at, x) = (&row.parameters, &row.point);

@@ -111,7 +111,7 @@ fn normal_tail(z: f64) -> f64 {
 /// the canary as can be: its δ lies in the interval that the accountant states.
 #[test]
 fn delta_of_a_batch_with_replacement_is_the_one_claimed() {
-    let (sigma, epsilon, n) = (2.0, 0.4, 200_000_u64);
+    let (sigma, epsilon, n) = (2.0, 0.4, 90_000_u64);
     let plan = WithReplacement::batch(3).unwrap();
     let records = records(&[-1.0, -1.0, -1.0, 1.0]);
     let mut ledger = Ledger::new(budget(Relation::ReplaceOne)).unwrap();
@@ -153,10 +153,10 @@ fn delta_of_a_batch_with_replacement_is_the_one_claimed() {
 /// ```
 ///
 /// Its δ is known by a quadrature, lies in the interval that the accountant states for the epoch, and is what
-/// is observed: n = 150,000 epochs on either side, 5.2 standard errors (α = 2e-7).
+/// is observed: n = 60,000 epochs on either side, 5.2 standard errors (α = 2e-7).
 #[test]
 fn delta_of_a_shuffled_epoch_is_the_one_claimed() {
-    let (sigma, epsilon, n) = (2.0_f64, 0.4_f64, 150_000_u64);
+    let (sigma, epsilon, n) = (2.0_f64, 0.4_f64, 60_000_u64);
     let plan = Shuffle::batch(2).unwrap();
     let (with, without) = ([-1.0, -1.0, -1.0, 1.0], [-1.0; 4]);
     let mut ledger = Ledger::new(budget(Relation::ReplaceOne)).unwrap();

@@ -66,6 +66,11 @@ fn sums<S: Subsampling>(
         .collect()
 }
 
+/// What sums that are noise alone, as without a canary, would be with this much of it.
+fn of_noise(sums: &[f64], times: f64) -> Vec<f64> {
+    sums.iter().map(|sum| times * sum).collect()
+}
+
 fn share_above(values: &[f64], threshold: f64) -> f64 {
     values.iter().filter(|&&value| value > threshold).count() as f64 / values.len() as f64
 }
@@ -111,7 +116,7 @@ fn audited_epsilon(actual: f64, axis: usize, n: u64) -> (f64, f64) {
 
 #[test]
 fn epsilon_of_a_full_batch_is_the_one_claimed() {
-    let (claimed, n) = (1.0, 60_000);
+    let (claimed, n) = (1.0, 45_000);
     let event = mechanism(claimed, &FullBatch, &records(Some(0)), 1).event().unwrap();
     let stated = Accountant::new(Relation::AddRemove).compose(event, 1).epsilon(1e-5).unwrap();
     let holds = |(lower, upper): (f64, f64)| lower <= stated.upper && stated.lower <= upper;
@@ -137,12 +142,11 @@ fn epsilon_of_a_full_batch_is_the_one_claimed() {
 
 /// With Poisson subsampling: the best test between the two data sets at level ε, `P(S) − e^ε Q(S)` for the
 /// event `S` on which the likelihood ratio exceeds `e^ε`. Returns the observed value and its standard error.
-fn observed_delta(actual: f64, rate: f64, claimed: f64, epsilon: f64, n: u64) -> (f64, f64) {
-    let plan = Poisson::rate(rate).unwrap();
+fn observed_delta(actual: f64, rate: f64, absent: &[f64], (claimed, epsilon): (f64, f64)) -> (f64, f64) {
+    let (plan, n) = (Poisson::rate(rate).unwrap(), absent.len() as u64);
     let present = sums(actual, &plan, rate, (1, true), n, 21);
-    let absent = sums(actual, &plan, rate, (1, false), n, 22);
     let threshold = 0.5 + claimed * claimed * ((epsilon.exp() - 1.0 + RATE) / RATE).ln();
-    let (p, q) = (share_above(&present, threshold), share_above(&absent, threshold));
+    let (p, q) = (share_above(&present, threshold), share_above(absent, threshold));
     let variance = p * (1.0 - p) + (2.0 * epsilon).exp() * q * (1.0 - q);
     (p - epsilon.exp() * q, (variance / n as f64).sqrt())
 }
@@ -158,17 +162,15 @@ fn delta_of_a_poisson_batch_is_the_one_claimed() {
     let holds = |(delta, error): (f64, f64)| {
         delta - STANDARD_ERRORS * error <= stated.upper && stated.lower <= delta + STANDARD_ERRORS * error
     };
-    assert!(holds(observed_delta(claimed, RATE, claimed, epsilon, n)));
-    assert!(
-        !holds(observed_delta(0.9 * claimed, RATE, claimed, epsilon, n)),
-        "too little noise went unnoticed"
-    );
-    assert!(
-        !holds(observed_delta(1.1 * claimed, RATE, claimed, epsilon, n)),
-        "too much noise went unnoticed"
-    );
+    let absent = sums(claimed, &plan, RATE, (1, false), n, 22);
+    let observed = |times: f64, rate: f64| {
+        observed_delta(times * claimed, rate, &of_noise(&absent, times), (claimed, epsilon))
+    };
+    assert!(holds(observed(1.0, RATE)));
+    assert!(!holds(observed(0.9, RATE)), "too little noise went unnoticed");
+    assert!(!holds(observed(1.1, RATE)), "too much noise went unnoticed");
     // A sampler that takes records 10 % more often than it says is found out too.
-    assert!(!holds(observed_delta(claimed, 1.1 * RATE, claimed, epsilon, n)), "a wrong rate went unnoticed");
+    assert!(!holds(observed(1.0, 1.1 * RATE)), "a wrong rate went unnoticed");
 }
 
 /// Moments of many releases on no data to speak of: `1/n Σ a_k b_k`.

@@ -61,8 +61,23 @@ proptest! {
             let parameters = parameters(case, &choices);
             let mut here = vec![point(case, &parameters, u)];
             here.extend(&parameters);
-            let f = |arguments: &[f64]| value_and_slopes(case, arguments, |d, x| d.log_prob(x));
-            let (value, slopes) = f(&here);
+            let (value, slopes) = value_and_slopes(case, &here, |d, x| d.log_prob(x));
+            // Values alone, by one program for all arguments.
+            let graph = Graph::new();
+            let names: Vec<String> = (0..here.len()).map(|i| format!("x{i}")).collect();
+            let vars: Vec<Var<'_>> = names.iter().map(|name| graph.input(name.clone(), ()).unwrap()).collect();
+            let values: Vec<Value<'_>> = vars[1..].iter().map(|&var| var.into()).collect();
+            let log_prob = (case.build)(&values).log_prob(vars[0]);
+            let mut plan = ExecutionPlan::<f64>::new(&Program::new(&graph, &[log_prob]).unwrap());
+            let mut f = |arguments: &[f64]| {
+                for (name, &x) in names.iter().zip(arguments) {
+                    if plan.input(name).is_ok() {
+                        plan.set(name, &[x]).unwrap();
+                    }
+                }
+                plan.run();
+                plan.output(0)[0]
+            };
             for (k, slope) in slopes.iter().enumerate() {
                 // The point may be close to an end of the support.
                 let size = here[k].abs();
@@ -79,12 +94,12 @@ proptest! {
                 // A power of two, so that the moved arguments are exact.
                 let h = 2.0_f64.powi(h.log2().floor() as i32);
                 if h < 1e-9 { continue; }
-                let at = |steps: f64| {
+                let mut at = |steps: f64| {
                     let mut moved = here.clone();
                     moved[k] += steps * h;
-                    f(&moved).0
+                    f(&moved)
                 };
-                let across = |steps: f64| at(steps) - at(-steps);
+                let mut across = |steps: f64| at(steps) - at(-steps);
                 let numeric = (45.0 * across(1.0) - 9.0 * across(2.0) + across(3.0)) / (60.0 * h);
                 let tolerance = 1e-8 * (slopes.iter().map(|s| s.abs()).fold(0.0, f64::max) + 1.0) + 2e-15 * (1.0 + value.abs()) / h * 10.0;
                 prop_assert!((numeric - slope).abs() <= tolerance, "{} {here:?} wrt {k}: {numeric} against {slope}", case.name);

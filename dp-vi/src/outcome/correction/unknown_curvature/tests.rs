@@ -644,15 +644,15 @@ fn a_curvature_that_is_known_is_kept_along_the_values() {
 
 /// Features of unit second moments in six coordinates, and two coordinates that next to no record has. Where that is
 /// known intervals of the six become shorter by a sixth at least and hold as much, and those of the two stay as long:
-/// of 720 and 240 independent intervals of 90 % at least .85 and .80 hold the truth but with a probability of 1e-5.
+/// of 144 and 48 independent intervals of 90 % more than .77 and .66 hold the truth but with a probability of 2e-6.
 #[test]
 fn known_second_moments_say_where_curvatures_may_be_small() {
     let of = |known: f64, hidden: f64| [vec![known; 6], vec![hidden; 2]].concat();
     let moments = FeatureMoments { mean: of(1.0, 0.0), deviation: of(0.02, 0.15) };
     let mut normals = Normals::new(31);
     let (mut lengths, mut held) = ([[0.0; 2]; 2], [0.0; 2]);
-    for _ in 0..120 {
-        let mut curvature = 40.0 * DMatrix::identity(8, 8) + normals.symmetric(8, 4.0);
+    for _ in 0..24 {
+        let mut curvature: DMatrix<f64> = 40.0 * DMatrix::identity(8, 8) + normals.symmetric(8, 4.0);
         for j in 6..8 {
             curvature.row_mut(j).fill(0.0);
             curvature.column_mut(j).fill(0.0);
@@ -668,16 +668,16 @@ fn known_second_moments_say_where_curvatures_may_be_small() {
         let both = [problem.found(CurvatureShape::Full), problem.found_knowing(&moments)];
         for (found, lengths) in both.iter().zip(&mut lengths) {
             for k in 0..8 {
-                lengths[k / 6] += found.covariance[9 * k].sqrt() / if k < 6 { 720.0 } else { 240.0 };
+                lengths[k / 6] += found.covariance[9 * k].sqrt() / if k < 6 { 144.0 } else { 48.0 };
             }
         }
         for k in 0..8 {
             let sd = both[1].covariance[9 * k].sqrt();
             let inside = (both[1].mean[k] - truth[k]).abs() <= 1.645 * sd;
-            held[k / 6] += f64::from(u8::from(inside)) / if k < 6 { 720.0 } else { 240.0 };
+            held[k / 6] += f64::from(u8::from(inside)) / if k < 6 { 144.0 } else { 48.0 };
         }
     }
     let [without, with] = lengths;
     assert!(with[0] < 0.84 * without[0] && with[1] > 0.9 * without[1], "{without:?} {with:?}");
-    assert!(held[0] > 0.85 && held[1] > 0.80, "{held:?}");
+    assert!(held[0] > 0.77 && held[1] > 0.66, "{held:?}");
 }
