@@ -115,6 +115,8 @@ fn fit_writes_what_it_says() {
     assert!(0.0 < epsilon("lower") && epsilon("lower") <= epsilon("estimate"));
     assert!(epsilon("estimate") <= epsilon("upper") && epsilon("upper") <= 1.0);
     assert!((0.0..=1.0).contains(&json["test_accuracy"].as_f64().expect("a number")));
+    let base = json["test_base_rate"].as_f64().expect("a number");
+    assert!(base > 0.0 && base < 1.0, "{base}");
     assert_eq!((&json["private"], &json["test_figures_are_private"]), (&true.into(), &false.into()));
     assert_eq!(json["weights"].as_array().expect("weights").len(), 4);
     // How long it took says how many records there are.

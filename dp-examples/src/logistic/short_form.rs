@@ -31,7 +31,9 @@ struct Outcome<'a> {
     test_accuracy: Option<f64>,
     test_area_under_curve: Option<f64>,
     test_log_loss: Option<f64>,
-    /// The three figures above are exact ones of held-back records.
+    /// The share of positive ones among the held-back records.
+    test_base_rate: Option<f64>,
+    /// The four figures above are exact ones of held-back records.
     test_figures_are_private: bool,
     weights: Vec<Weight<'a>>,
     predictor_in_original_units: Predictor<'a>,
@@ -64,6 +66,12 @@ struct Predictor<'a> {
     means: Vec<f64>,
     /// In the same order; where the fit knows one.
     covariance: Option<Vec<Vec<f64>>>,
+}
+
+/// The log loss of a constant that is the share of positive ones.
+fn entropy(share: f64) -> f64 {
+    let part = |p: f64| if p > 0.0 { -p * p.ln() } else { 0.0 };
+    part(share) + part(1.0 - share)
 }
 
 /// Fits a logistic regression, writes the files that were asked for and says what was found.
@@ -131,6 +139,7 @@ pub fn fit(arguments: FitArguments) -> Result<(), Box<dyn Error>> {
                 accuracy(predicted.view(), labels.view())?,
                 area_under_curve(&predicted.to_vec(), &labels.to_vec()),
                 log_loss(predicted.view(), labels.view())?,
+                labels.mean().unwrap_or(0.0),
             ))
         }
     };
@@ -169,8 +178,9 @@ pub fn fit(arguments: FitArguments) -> Result<(), Box<dyn Error>> {
         epsilon: report.epsilon.as_ref(),
         delta: arguments.delta,
         test_accuracy: test.map(|(accuracy, ..)| accuracy),
-        test_area_under_curve: test.and_then(|(_, area, _)| area),
-        test_log_loss: test.map(|(.., loss)| loss),
+        test_area_under_curve: test.and_then(|(_, area, ..)| area),
+        test_log_loss: test.map(|(_, _, loss, _)| loss),
+        test_base_rate: test.map(|(.., base)| base),
         test_figures_are_private: false,
         weights: weights
             .iter()
@@ -209,11 +219,17 @@ pub fn fit(arguments: FitArguments) -> Result<(), Box<dyn Error>> {
         writeln!(out, "{sentence}")?;
     }
     writeln!(out)?;
-    if let Some((accuracy, area, loss)) = test {
+    if let Some((accuracy, area, loss, base)) = test {
         let area = area.map_or(String::new(), |area| format!(", area under the ROC curve {area:.4}"));
         writeln!(
             out,
             "Test accuracy {accuracy:.4}{area}, log loss {loss:.4}, of the point that the noisy steps found."
+        )?;
+        // Without them an accuracy says nothing of rare outcomes.
+        let (alike, surprise) = (base.max(1.0 - base), entropy(base));
+        writeln!(
+            out,
+            "A constant that knew the share of positive ones there, {base:.4}, would have {alike:.4} and {surprise:.4}."
         )?;
         writeln!(
             out,

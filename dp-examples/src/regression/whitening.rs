@@ -647,8 +647,8 @@ mod tests {
         assert!((found.typical / typical - 1.0).abs() < 0.15, "{} {typical}", found.typical);
     }
 
-    /// What is stated of second moments is what records have, within the noise: five deviations of 60, and what clipping
-    /// of long records takes away.
+    /// What is stated of second moments is what records have: to five deviations of the noise, a number of records with noise,
+    /// and what was cut of long records where moments were found, which is up to a half of a moment.
     #[test]
     fn second_moments_are_what_is_stated_of_them() {
         let mut hidden = 0;
@@ -659,10 +659,11 @@ mod tests {
             let FeatureMoments { mean, deviation } = found.moments();
             for ((column, mean), deviation) in whitened.columns().into_iter().zip(&mean).zip(&deviation) {
                 let moment = column.map(|x| x * x).sum() / records as f64;
-                // A number of records with noise, too.
+                let (below, above) = (mean - moment, moment - mean);
+                let case = format!("{epsilon}: {moment} for {mean} ± {deviation}");
                 assert!(
-                    (moment - mean).abs() < 5.0 * deviation + 0.3 * moment,
-                    "{epsilon}: {moment} {mean} {deviation}"
+                    below < 5.0 * deviation + 0.1 * mean && above < 5.0 * deviation + 0.5 * moment,
+                    "{case}"
                 );
                 hidden += usize::from(*mean < 2.0 * deviation);
             }
@@ -755,7 +756,7 @@ mod tests {
         let told = |text: &str, features| Whitening::from_json(text, of(features), budget(1.0)).unwrap_err();
         assert!(Whitening::from_json(&text, of(4), budget(2.0)).unwrap_err().contains("another budget"));
         assert!(told(&text, 5).contains("of 4 coefficients"));
-        assert!(told(&text.replace("\"whitening\":3", "\"whitening\":4"), 4).contains("version 4"));
+        assert!(told(&text.replace("\"whitening\":4", "\"whitening\":5"), 4).contains("version 5"));
         let nan = text.replacen(&found.stretch[0].to_bits().to_string(), &f64::NAN.to_bits().to_string(), 1);
         assert!(told(&nan, 4).contains("no whitening"), "{nan}");
         for cut in 0..text.len() {
