@@ -337,6 +337,36 @@ impl<M, G, S> DpVi<M, G, S> {
     /// The correction of the posterior then takes the curvature for about as large in all directions of which the
     /// moments are known, as far as the curvature's own release does not say otherwise. Without it, whatever a noisy
     /// release leaves possible of a curvature is taken for possible, and intervals are longer.
+    ///
+    /// It has no effect on a model with another number of latent elements that records touch.
+    ///
+    /// # Errors
+    ///
+    /// Planning fails where a moment is not finite, where a deviation is negative or not finite, or where there are more
+    /// of one than of the other.
+    ///
+    /// ```
+    /// use dp_accountant::{Budget, Relation};
+    /// use dp_vi::guides::AutoLaplace;
+    /// use dp_vi::{DpVi, FeatureMoments};
+    /// use ppl_core::{Ctx, Distribution, Schema, Shape};
+    /// use ppl_distributions::{Bernoulli, Normal};
+    ///
+    /// fn model(ctx: &mut Ctx<'_>) -> ppl_core::Result<()> {
+    ///     let w = ctx.sample("w", Normal::new(0.0, 2.0).iid(2))?;
+    ///     ctx.each_record(|ctx, record| {
+    ///         ctx.observe("y", Bernoulli::from_logits(record.get("x")?.dot(w)), record.get("y")?)
+    ///     })
+    /// }
+    ///
+    /// // The second coordinate's moment is no more than the noise of its release.
+    /// let moments = FeatureMoments { mean: vec![0.95, 0.1], deviation: vec![0.02, 0.2] };
+    /// let vi = DpVi::new(model, AutoLaplace::new()).noise_limited_steps().whitened_features();
+    /// let vi = vi.budget(Budget { epsilon: 1.0, delta: 1e-6, relation: Relation::AddRemove }).public_records(1000);
+    /// let schema = Schema::new([("x", Shape::from(2)), ("y", Shape::scalar())])?;
+    /// assert!(vi.feature_moments(moments).plan(&schema).is_ok());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn feature_moments(mut self, moments: FeatureMoments) -> Self {
         self.settings.feature_moments = Some(moments);
