@@ -7,6 +7,7 @@ pub(crate) mod exchangeable;
 pub(crate) mod frontier;
 pub(crate) mod gradients;
 pub(crate) mod initial;
+pub(crate) mod moments;
 pub(crate) mod noise_feed;
 pub(crate) mod prior;
 pub(crate) mod programs;

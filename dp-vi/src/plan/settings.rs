@@ -6,6 +6,7 @@ use crate::error::{Error, Result};
 use crate::objective::draws::DrawScheme;
 use crate::objective::gradients::Gradients;
 use crate::objective::initial::InitialValues;
+use crate::objective::moments::FeatureMoments;
 use crate::objective::weights::RecordWeights;
 use crate::optimiser::Schedule;
 use crate::wall::bound::clip::{ClipNorm, Clipping};
@@ -136,39 +137,6 @@ impl FeatureNorms {
                 let (what, requirement) = ("typical norm of features", "at most the largest");
                 Err(Error::OutOfRange { what, requirement, value: self.typical })
             }
-        }
-    }
-}
-
-/// What is known of the second moments of whitened features, along each of their coordinates.
-///
-/// Where records have features of about unit second moments in all directions, their curvature is about as large in
-/// all directions, too, and hardly couples them: it is a sum of the same `x xᵀ`, with weights. Directions that the
-/// noise of the moments hid are those of which this cannot be said.
-///
-/// # Privacy
-/// It must come from what has been released, or from public knowledge. No guarantee rests on it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct FeatureMoments {
-    /// The mean of the squares of each feature over the records, as it was released: 1 where the noise hid nothing.
-    pub mean: Vec<f64>,
-    /// The standard deviation of the noise in it.
-    pub deviation: Vec<f64>,
-}
-
-impl FeatureMoments {
-    fn validate(&self) -> Result<()> {
-        let (what, requirement) = ("second moment of a feature", "finite, with a deviation of at least 0");
-        if self.mean.len() != self.deviation.len() {
-            let (what, requirement) =
-                ("number of deviations of second moments", "that of the second moments");
-            return Err(Error::OutOfRange { what, requirement, value: self.deviation.len() as f64 });
-        }
-        let mut all = self.mean.iter().zip(&self.deviation);
-        match all.find(|(mean, deviation)| !(mean.is_finite() && **deviation >= 0.0 && deviation.is_finite()))
-        {
-            Some((&value, _)) => Err(Error::OutOfRange { what, requirement, value }),
-            None => Ok(()),
         }
     }
 }

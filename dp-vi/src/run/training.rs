@@ -4,6 +4,7 @@ use crate::cost::pricing::sampling_variance;
 use crate::error::{Error, Result};
 use crate::guides::guide::{Guide, Marginal};
 use crate::objective::frontier::Estimator;
+use crate::objective::moments::FeatureMoments;
 use crate::objective::prior::{PriorCurvature, SiteAt};
 use crate::objective::shared::Shared;
 use crate::optimiser::{SavedState, StepIndex, TailAverage};
@@ -25,7 +26,6 @@ use crate::outcome::report::{
 };
 use crate::outcome::simulation::Simulation;
 use crate::plan::privacy_plan::CurvaturePlan;
-use crate::plan::settings::FeatureMoments;
 use crate::run::checkpoint::{Checkpoint, PaidFrom};
 use crate::run::prepare::Optimiser;
 use crate::wall::bound::clip::Clipping;

@@ -3,8 +3,8 @@
 use super::ReleasedCurvature;
 use super::readings::{Reading, log_uniform_mean, positive_mean, without_noise};
 use crate::objective::curvature::CurvatureShape;
+use crate::objective::moments::FeatureMoments;
 use crate::outcome::correction::linear_algebra::{compose, eigen, square, symmetrised};
-use crate::plan::settings::FeatureMoments;
 use nalgebra::{DMatrix, DVector, DVectorView, Dyn, SymmetricEigen};
 
 /// How much of a direction's curvature may come through the other directions, on average: the off-diagonal
