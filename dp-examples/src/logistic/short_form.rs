@@ -68,12 +68,6 @@ struct Predictor<'a> {
     covariance: Option<Vec<Vec<f64>>>,
 }
 
-/// The log loss of a constant that is the share of positive ones.
-fn entropy(share: f64) -> f64 {
-    let part = |p: f64| if p > 0.0 { -p * p.ln() } else { 0.0 };
-    part(share) + part(1.0 - share)
-}
-
 /// Fits a logistic regression, writes the files that were asked for and says what was found.
 ///
 /// # Errors
@@ -135,11 +129,13 @@ pub fn fit(arguments: FitArguments) -> Result<(), Box<dyn Error>> {
         (_, labels) if labels.is_empty() => None,
         (features, labels) => {
             let predicted = probabilities(features.view(), ndarray::aview1(point))?;
+            let base = labels.mean().unwrap_or(0.0);
+            let constant = ndarray::Array1::from_elem(labels.len(), base);
             Some((
                 accuracy(predicted.view(), labels.view())?,
                 area_under_curve(&predicted.to_vec(), &labels.to_vec()),
                 log_loss(predicted.view(), labels.view())?,
-                labels.mean().unwrap_or(0.0),
+                (base, log_loss(constant.view(), labels.view())?),
             ))
         }
     };
@@ -180,7 +176,7 @@ pub fn fit(arguments: FitArguments) -> Result<(), Box<dyn Error>> {
         test_accuracy: test.map(|(accuracy, ..)| accuracy),
         test_area_under_curve: test.and_then(|(_, area, ..)| area),
         test_log_loss: test.map(|(_, _, loss, _)| loss),
-        test_base_rate: test.map(|(.., base)| base),
+        test_base_rate: test.map(|(.., (base, _))| base),
         test_figures_are_private: false,
         weights: weights
             .iter()
@@ -219,14 +215,14 @@ pub fn fit(arguments: FitArguments) -> Result<(), Box<dyn Error>> {
         writeln!(out, "{sentence}")?;
     }
     writeln!(out)?;
-    if let Some((accuracy, area, loss, base)) = test {
+    if let Some((accuracy, area, loss, (base, surprise))) = test {
         let area = area.map_or(String::new(), |area| format!(", area under the ROC curve {area:.4}"));
         writeln!(
             out,
             "Test accuracy {accuracy:.4}{area}, log loss {loss:.4}, of the point that the noisy steps found."
         )?;
         // Without them an accuracy says nothing of rare outcomes.
-        let (alike, surprise) = (base.max(1.0 - base), entropy(base));
+        let alike = base.max(1.0 - base);
         writeln!(
             out,
             "A constant that knew the share of positive ones there, {base:.4}, would have {alike:.4} and {surprise:.4}."

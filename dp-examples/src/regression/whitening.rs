@@ -647,8 +647,8 @@ mod tests {
         assert!((found.typical / typical - 1.0).abs() < 0.15, "{} {typical}", found.typical);
     }
 
-    /// What is stated of second moments is what records have: to five deviations of the noise, a number of records with noise,
-    /// and what was cut of long records where moments were found, which is up to a half of a moment.
+    /// What is stated of second moments is what records have: to five deviations of the noise, a number of records with
+    /// noise, and what was cut of long records where moments were found, which is up to a half of a moment.
     #[test]
     fn second_moments_are_what_is_stated_of_them() {
         let mut hidden = 0;

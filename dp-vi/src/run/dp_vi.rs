@@ -343,8 +343,8 @@ impl<M, G, S> DpVi<M, G, S> {
     ///
     /// # Errors
     ///
-    /// Planning fails where a moment is not finite, where a deviation is negative or not finite, or where there are more
-    /// of one than of the other.
+    /// Planning fails where a moment is not finite, where a deviation is negative or not finite, or where there are
+    /// more of one than of the other.
     ///
     /// ```
     /// use dp_accountant::{Budget, Relation};

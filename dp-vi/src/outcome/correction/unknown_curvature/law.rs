@@ -257,8 +257,8 @@ pub(crate) fn variance_along(variances: &DMatrix<f64>, axes: &DMatrix<f64>, (j, 
 ///    of the same moments would leave out small curvatures, which values far away follow from.
 ///
 /// 5. *Moments of features.* Where second moments of the features are known, the mean of step 2 is that of a direction
-///    of mean moment, and the prior mean of an element in step 3 is in proportion to its moment: to the geometric mean of
-///    what the noise leaves of it. Of a moment that is known to a share `1 − o`, with `o` the square of its relative
+///    of mean moment, and the prior mean of an element in step 3 is in proportion to its moment: to the geometric
+///    mean of what the noise leaves of it. Of a moment that is known to a share `1 − o`, with `o` the square of its relative
 ///    error, THROUGH and SPREAD² are `o` times theirs and `1 − o` times those of whitened features.
 ///
 /// Raising eigenvalues to what the noise may reach instead would take the noise for information: a direction
