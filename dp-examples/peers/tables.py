@@ -7,7 +7,8 @@ For each table and epsilon, at delta 1e-5 under add/remove:
   coverage   share of 90 % intervals of fit that hold draws of the non-private posterior (a normal around its mode); mean over weights, and the worst
   error, z   distance of fit's means from the mode in non-private standard deviations; root mean square of (mean - draw) over the stated deviation
   length     median over weights of the intervals' length over the non-private one
-  AUC, loss  on a fifth of the records, held back anew in each run, with fit's seed: fit's point; gradient descent; AdaSSP
+  AUC, loss  on a fifth of the records, held back anew in each run, with fit's seed: fit's point; gradient descent; AdaSSP (AUC alone: it predicts labels);
+             the log loss of a constant is that of the share of positives among all records
 
 With --known-curvature it prints what nobody can have instead: the posterior given a release of the gradient alone, from all of the budget but
 15 %, with the curvature S known exactly, for priors N(0, s^2) with s of 4, 10 and 20. The non-private posterior beside it has the same prior.
@@ -208,12 +209,16 @@ def measure(table, epsilons, runs, program, data):
                 rng = np.random.default_rng(run)
                 order = rng.permutation(len(y))
                 test, train = order[: len(y) // 5], order[len(y) // 5:]
-                others.append([area(y[test], x[test] @ method(x[train], y[train], epsilon, rng)) for method in (gradient_descent, ada_ssp)])
+                descent = x[test] @ gradient_descent(x[train], y[train], epsilon, rng)
+                linear = x[test] @ ada_ssp(x[train], y[train], epsilon, rng)
+                others.append((area(y[test], descent), area(y[test], linear), np.mean(np.logaddexp(0, descent) - y[test] * descent)))
+            share = y.mean()
+            constant = -share * math.log(share) - (1 - share) * math.log(1 - share)
             mean_of = lambda values: (np.mean(values, axis=0), np.std(values, axis=0) / math.sqrt(runs))
             coverage, (score, spread), (other, _) = np.mean(covered, axis=0), mean_of(scores), mean_of(others)
             print(f"{table:8} epsilon {epsilon:<4} coverage {coverage.mean():.2f}, worst {coverage.min():.2f} ({names[coverage.argmin()]}); error {np.mean(errors):.2f}, "
                   f"z {math.sqrt(np.mean(zs)):.2f}, length {np.median(np.mean(lengths, axis=0)):.2f}; AUC {score[0]:.3f} ± {spread[0]:.3f}, descent {other[0]:.3f}, "
-                  f"AdaSSP {other[1]:.3f}; log loss {score[1]:.3f}", flush=True)
+                  f"AdaSSP {other[1]:.3f}; log loss {score[1]:.3f} ± {spread[1]:.3f}, descent {other[2]:.3f}, constant {constant:.3f}", flush=True)
 
 
 def main():

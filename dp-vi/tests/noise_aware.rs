@@ -83,6 +83,8 @@ fn the_correction_tells_covariances_and_can_be_switched_off() {
         assert!(noisier.posterior().sd("w").unwrap()[[j]] > 1.1 * sharper.posterior().sd("w").unwrap()[[j]]);
     }
     assert_eq!(found.covariance[1], found.covariance[2]);
+    // Adam's steps arrive.
+    assert_eq!(found.point, None);
     let plain = vi().correction(Correction::None).fit(&records).unwrap();
     assert!(plain.noise_aware().is_none());
     let released: Vec<&str> = plain.privacy().releases.iter().map(|release| release.what).collect();
@@ -133,6 +135,14 @@ fn noise_limited_steps_lead_to_intervals_that_hold_the_truth() {
     let fits: Vec<Fit> = (0..SETS).map(|set| noise_limited(set).fit(&people(set)).unwrap()).collect();
     let covered = covered(fits.iter().map(Fit::posterior));
     assert!(covered.iter().all(|share| *share > 0.7), "{covered:?}");
+    // Steps stop short, and the point lies beyond. The mean of 75 squares of distances.
+    let far = |of: &dyn Fn(&Fit) -> Vec<f64>| {
+        let squared = |fit: &Fit| of(fit).iter().zip(TRUTH).map(|(x, w)| (x - w).powi(2)).sum::<f64>();
+        fits.iter().map(squared).sum::<f64>() / SETS as f64
+    };
+    let steps = far(&|fit| fit.uncorrected().mean("w").unwrap().iter().copied().collect());
+    let point = far(&|fit| fit.noise_aware().unwrap().point.clone().unwrap());
+    assert!(point < 0.9 * steps, "{point} {steps}");
 }
 
 /// Slopes of a logistic regression with log-odds of standard deviation 3.5, whose curvature is more than twice as large

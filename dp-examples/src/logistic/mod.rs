@@ -139,7 +139,8 @@ pub struct FoundWeights {
     pub deviations: Vec<f64>,
     /// Covariance of the posterior, row by row, where the fit knows one.
     pub covariance: Option<Vec<f64>>,
-    /// Where the noisy steps ended, which predicts better than the means where they stop short of the mode.
+    /// Where the noisy steps led (see [`NoiseAware::point`](dp_vi::NoiseAware)), which predicts better than the means where
+    /// they stop short of the mode.
     pub point: Vec<f64>,
     /// Standard deviations that there would be without privacy noise, where the fit knows of the noise.
     pub without_noise: Option<Vec<f64>>,
@@ -156,7 +157,7 @@ impl FoundWeights {
             means: all(fit.posterior().mean("w")?),
             deviations: all(fit.posterior().sd("w")?),
             covariance: fit.noise_aware().map(|found| found.covariance.clone()),
-            point: all(fit.uncorrected().mean("w")?),
+            point: point_of(fit)?,
             without_noise: fit
                 .noise_aware()
                 .and_then(|found| Some(found.shares.as_ref()?.without_noise.clone())),
@@ -166,8 +167,7 @@ impl FoundWeights {
 
     /// Of a fit in the coordinates of a whitened design.
     fn whitened(fit: &Fit, whitening: &Whitening) -> dp_vi::Result<Self> {
-        let all = |values: ndarray::ArrayD<f64>| values.iter().copied().collect::<Vec<f64>>();
-        let point = whitening.weights(&all(fit.uncorrected().mean("w")?));
+        let point = whitening.weights(&point_of(fit)?);
         let (prior, of) = (WIDE_PRIOR_SCALE, |covariance: &[f64]| whitening.deviations(covariance));
         let privacy = statement(fit);
         Ok(match fit.noise_aware() {
@@ -189,6 +189,14 @@ impl FoundWeights {
                 Self { prior, means, deviations: unknown, covariance, point, without_noise: None, privacy }
             }
         })
+    }
+}
+
+/// Where to predict from.
+fn point_of(fit: &Fit) -> dp_vi::Result<Vec<f64>> {
+    match fit.noise_aware().and_then(|found| found.point.clone()) {
+        Some(point) => Ok(point),
+        None => Ok(fit.uncorrected().mean("w")?.iter().copied().collect()),
     }
 }
 

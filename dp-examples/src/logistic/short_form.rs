@@ -53,7 +53,7 @@ struct Weight<'a> {
     sd_prior: Option<f64>,
     sd_without_noise: Option<f64>,
     slope_in_original_units: f64,
-    /// Where the noisy steps ended: the predictor behind the test figures.
+    /// Where the noisy steps led: the predictor behind the test figures.
     point: f64,
 }
 

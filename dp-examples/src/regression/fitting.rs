@@ -141,7 +141,25 @@ impl Fitted {
     ///
     /// As [`Draws::new`].
     pub fn draws(&self, specification: &Specification) -> dp_vi::Result<Draws> {
-        Ok(Draws::new(specification, &self.scaled_draws(specification)?)?)
+        let draws = Draws::new(specification, &self.scaled_draws(specification)?)?;
+        Ok(match self.scaled_point(specification) {
+            Some(point) => draws.with_point(specification, &point),
+            None => draws,
+        })
+    }
+
+    /// Coefficients to predict from, on the scale of the public bounds, where the fit has some that are better than the
+    /// average over its posterior.
+    fn scaled_point(&self, specification: &Specification) -> Option<Vec<f64>> {
+        let found = self.fit.noise_aware().filter(|found| self.flat.is_none() && found.sites == ["b"])?;
+        let point = found.point.as_deref()?;
+        Some(match &self.whitening {
+            Some(whitening) => {
+                let weights = whitening.weights(point);
+                weights.iter().zip(&specification.columns).map(|(w, column)| column.prior.1 * w).collect()
+            }
+            None => point.to_vec(),
+        })
     }
 
     /// Draws of the model's values, on the scale of the public bounds.

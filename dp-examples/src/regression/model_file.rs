@@ -79,6 +79,7 @@ impl ModelFile {
         let groups = self.draws.groups.iter().zip(&self.specification.groups);
         let sound = draws > 0
             && wide(&self.draws.coefficients, self.draws.names.len())
+            && self.draws.point.as_ref().is_none_or(|point| point.len() == self.draws.names.len())
             && self.draws.groups.len() == self.specification.groups.len()
             && groups.clone().all(|(drawn, group)| {
                 drawn.levels == group.levels && wide(&drawn.draws, drawn.levels.len() * drawn.names.len())

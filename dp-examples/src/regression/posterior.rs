@@ -55,6 +55,10 @@ pub struct Draws {
     pub names: Vec<String>,
     /// By draw, a number for each name.
     pub coefficients: Vec<Vec<f64>>,
+    /// Coefficients to predict means from: where the fit's noisy steps led, or the mean of the draws. `None` in files
+    /// that were written before there was one, which is the mean of their draws then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub point: Option<Vec<f64>>,
     /// Coefficients by group.
     pub groups: Vec<GroupDraws>,
     /// What the family has beside: `sigma`, `nu`, `phi`, `zeros`, `cut[1]`, …, and `sd(group, name)`.
@@ -94,6 +98,14 @@ pub(crate) fn quantile(sorted: &[f64], p: f64) -> f64 {
     let (below, share) = (place.floor() as usize, place.fract());
     let at = |k: usize| sorted.get(k).copied().unwrap_or(f64::NAN);
     if share == 0.0 { at(below) } else { at(below) * (1.0 - share) + at(below + 1) * share }
+}
+
+/// The mean of rows, column by column.
+fn mean_of(rows: &[Vec<f64>]) -> Vec<f64> {
+    let mut means = vec![0.0; rows.first().map_or(0, Vec::len)];
+    let n = rows.len() as f64;
+    rows.iter().for_each(|row| means.iter_mut().zip(row).for_each(|(mean, x)| *mean += x / n));
+    means
 }
 
 /// Scaled coefficients in the units of the file. What centring takes off goes to the intercept, or to the categories
@@ -219,7 +231,34 @@ impl Draws {
             });
         }
         names.shrink_to_fit();
-        Ok(Self { names, coefficients, groups, more })
+        let point = Some(mean_of(&coefficients));
+        Ok(Self { names, coefficients, point, groups, more })
+    }
+
+    /// The same, with these coefficients, on the scale of the public bounds, to predict means from.
+    #[must_use]
+    pub(super) fn with_point(self, specification: &Specification, scaled: &[f64]) -> Self {
+        let columns = (specification.columns.as_slice(), &margins(&specification.columns));
+        let (found, _) = unscaled(scaled, columns, specification.units());
+        Self { point: Some(found), ..self }
+    }
+
+    /// The point to predict means from, as the only draw.
+    pub(super) fn at_point(&self) -> Self {
+        let mean = |rows: &[Vec<f64>]| vec![mean_of(rows)];
+        let groups =
+            self.groups.iter().map(|group| GroupDraws { draws: mean(&group.draws), ..group.clone() });
+        let more = self
+            .more
+            .iter()
+            .map(|(name, found)| (name.clone(), vec![found.iter().sum::<f64>() / found.len() as f64]));
+        Self {
+            names: self.names.clone(),
+            coefficients: vec![self.point.clone().unwrap_or_else(|| mean_of(&self.coefficients))],
+            point: None,
+            groups: groups.collect(),
+            more: more.collect(),
+        }
     }
 
     /// Summaries of the coefficients.
@@ -249,6 +288,7 @@ impl Draws {
         Self {
             names: self.names.clone(),
             coefficients: rows(&self.coefficients),
+            point: self.point.as_ref().map(short),
             groups: self
                 .groups
                 .iter()

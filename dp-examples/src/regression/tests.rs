@@ -7,7 +7,7 @@ use ppl_core::Records;
 use super::family::Family;
 use super::fitting::{self, Fitted, PrivateFit, Settings};
 use super::outcome::outcomes;
-use super::posterior::Summary;
+use super::posterior::{Draws, Summary};
 use super::predict::predict;
 use super::prior::NamedPrior;
 use super::specification::Specification;
@@ -130,6 +130,41 @@ fn every_family_fits_and_predicts() {
                 _ => assert!(one.mean > 0.0),
             }
         }
+    }
+}
+
+/// A mean is that of one point, where the noisy steps led; of a file that has none, the mean of its draws.
+#[test]
+fn means_are_predicted_at_the_point() {
+    let (specification, design, values) = regression("yes ~ age + sex", Family::Bernoulli, &[]).unwrap();
+    let records = specification.records(&design, &values).unwrap();
+    let fit = fitted(&specification, records, (Budget::add_remove(1.0, 1e-6), 1), &Settings::default());
+    let draws = fit.draws(&specification).unwrap();
+    let probabilities = |coefficients: &[f64]| {
+        let at = |row: usize| {
+            let eta: f64 = design.matrix.values.row(row).iter().zip(coefficients).map(|(x, b)| x * b).sum();
+            1.0 / (1.0 + (-eta).exp())
+        };
+        (0..400).map(at).collect::<Vec<f64>>()
+    };
+    let off = |draws: &Draws, expected: &[f64]| {
+        let predicted = predict(&specification, draws, &design).unwrap();
+        predicted.iter().zip(expected).map(|(one, p)| (one.mean - p).abs()).fold(0.0, f64::max)
+    };
+    let means: Vec<f64> = draws.coefficients().iter().map(|summary| summary.mean).collect();
+    let point = draws.point.clone().unwrap();
+    assert!(off(&draws, &probabilities(&point)) < 1e-12);
+    let without = Draws { point: None, ..draws.clone() };
+    assert!(off(&without, &probabilities(&means)) < 1e-12);
+    // They are no more alike than the noise lets them be.
+    assert!(off(&draws, &probabilities(&means)) > 1e-6);
+    // Another family has the mean of its draws for a point.
+    let (specification, design, values) = regression("y ~ age", Family::Gaussian, &[]).unwrap();
+    let records = specification.records(&design, &values).unwrap();
+    let fit = fitted(&specification, records, (Budget::add_remove(1.0, 1e-6), 1), &Settings::default());
+    let draws = fit.draws(&specification).unwrap();
+    for (point, summary) in draws.point.clone().unwrap().iter().zip(draws.coefficients()) {
+        assert!((point - summary.mean).abs() <= 1e-9 * summary.mean.abs(), "{point} {summary:?}");
     }
 }
 

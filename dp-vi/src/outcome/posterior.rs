@@ -499,6 +499,7 @@ mod tests {
             sites: vec!["a".to_owned(), "c".to_owned()],
             mean: vec![1.0, 2.0, 3.0],
             covariance: vec![1.0, 0.5, 0.3, 0.5, 2.0, 0.1, 0.3, 0.1, 0.5],
+            point: None,
             parts: Vec::new(),
             shares: None,
         };

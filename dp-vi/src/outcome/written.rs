@@ -476,7 +476,7 @@ impl StoredFit {
                 if !(fits && mean.iter().chain(&covariance).all(|x| x.is_finite())) {
                     return Err(Error::Json("a fit: its covariance does not go with its mean".to_owned()));
                 }
-                Some(NoiseAware { sites, mean, covariance, shares: None, parts: Vec::new() })
+                Some(NoiseAware { sites, mean, covariance, point: None, shares: None, parts: Vec::new() })
             }
         };
         Ok(Self {

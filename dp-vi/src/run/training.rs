@@ -459,9 +459,11 @@ impl<'r, G: Guide, S: Subsampler> Training<'r, G, S> {
         let searched = self.correction.as_ref().and_then(|correction| correction.tail.searched());
         let noise_aware = self.correction.take().and_then(|correction| {
             let bound = self.gradient.quantile();
+            // Other steps arrive.
+            let limited = matches!(self.optimiser, Optimiser::NoiseLimited(_));
             let locations = locations(shared, &self.guide, &found);
             let program = self.gradient.program_mut();
-            correct((&self.estimator, program), &locations, correction, (sampling, bound))
+            correct((&self.estimator, program), &locations, correction, (sampling, bound, limited))
         });
         let (noise_aware, arrived) = noise_aware.map_or((None, true), |(found, arrived)| (found, arrived));
         let laplace = self
@@ -568,7 +570,7 @@ fn correct(
         moments,
         ..
     }: CorrectionState,
-    (sampling, bound): (f64, Option<f64>),
+    (sampling, bound, limited): (f64, Option<f64>, bool),
 ) -> Option<(Option<NoiseAware>, bool)> {
     if curvature.is_none() && !trace && probes.is_none() {
         return None;
@@ -680,7 +682,11 @@ fn correct(
             let moments = moments.as_ref().filter(|moments| moments.mean.len() == values.len() && !is_turned);
             let released =
                 ReleasedCurvature { matrix, scores, shape, deviation, path, from_start, is_turned, moments };
-            unknown_curvature::posterior(touched.clone(), evidence, &released)
+            let mut found = unknown_curvature::posterior(touched.clone(), evidence, &released)?;
+            if limited {
+                found.point = unknown_curvature::newton(evidence, &released);
+            }
+            Some(found)
         }
         (_, None, Some(probes)) => probes.posterior(touched.clone(), evidence, &shares),
         (Some(sums), ..) if trace => sums.posterior(&touched, evidence),

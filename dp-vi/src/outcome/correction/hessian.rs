@@ -118,6 +118,7 @@ impl Hessian {
             sites: latent().map(|((name, _), _)| name.clone()).collect(),
             mean: latent().flat_map(|(_, values)| values.iter().copied()).collect(),
             covariance: inverse(&factorisation).as_slice().to_vec(),
+            point: None,
             parts: Vec::new(),
             shares: None,
         }))

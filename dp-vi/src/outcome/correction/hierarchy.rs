@@ -174,6 +174,7 @@ impl Hierarchy {
             sites: sites.collect(),
             mean: mean.as_slice().to_vec(),
             covariance: covariance.as_slice().to_vec(),
+            point: None,
             parts: Vec::new(),
             shares: None,
         })
@@ -486,6 +487,7 @@ mod tests {
             sites: vec!["groups".to_owned()],
             mean: at.iter().map(|x| theirs * x / (ours + theirs)).collect(),
             covariance,
+            point: None,
             parts: Vec::new(),
             shares: None,
         };

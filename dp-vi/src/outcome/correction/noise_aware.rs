@@ -69,6 +69,14 @@ pub struct NoiseAware {
     pub mean: Vec<f64>,
     /// Covariance, row-major.
     pub covariance: Vec<f64>,
+    /// Where to predict from, if the run's steps were limited by the noise: one more step of Newton's method from where
+    /// they ended, as long as the noise of the curvature allows. `None` where the steps arrive by themselves, so that
+    /// nothing is better than the mean.
+    ///
+    /// Where the noise hides the curvature the mean and the intervals above allow for values that are far away, and
+    /// predictions that average over them are timid. Steps that stop short of the mode predict better, and one that
+    /// uses what all their gradients say better still.
+    pub point: Option<Vec<f64>>,
     /// What the standard deviations are made of. `None` where the curvature was read off the run's gradients, where
     /// there are values that no record touches, whose prior is no fixed one for the others, and without privacy.
     pub shares: Option<Shares>,
@@ -148,9 +156,14 @@ impl NoiseAware {
                 covariance_without_noise: without_noise.as_slice().to_vec(),
             }
         });
-        let (mut mean, covariance) = (coordinates.values(&self.mean[..inside]), back(&self.covariance));
-        mean.extend(&self.mean[inside..]);
-        Self { mean, covariance: covariance.as_slice().to_vec(), shares, parts: Vec::new(), ..self }
+        let there = |values: &[f64]| {
+            let mut found = coordinates.values(&values[..inside]);
+            found.extend(&values[inside..]);
+            found
+        };
+        let (mean, covariance) = (there(&self.mean), back(&self.covariance));
+        let point = self.point.as_deref().map(there);
+        Self { mean, point, covariance: covariance.as_slice().to_vec(), shares, parts: Vec::new(), ..self }
     }
 
     /// Where each of the sites has its elements here, if it has.
@@ -189,6 +202,7 @@ impl NoiseAware {
             sites,
             mean: mean.as_slice().to_vec(),
             covariance: covariance.as_slice().to_vec(),
+            point: None,
             parts: Vec::new(),
             shares: shares.map(|(prior, without_noise)| {
                 let without_noise = inverse(&without_noise);
@@ -270,6 +284,7 @@ mod tests {
         let found = NoiseAware {
             sites: vec!["a".to_owned(), "b".to_owned()],
             mean: vec![0.3, -1.5, 0.25],
+            point: Some(vec![0.6, -1.0, 0.5]),
             parts: Vec::new(),
             covariance: vec![4.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 9.0],
             shares: Some(Shares {
@@ -287,6 +302,9 @@ mod tests {
             "{:?}",
             back.covariance
         );
+        // c + W v
+        let point = back.point.clone().unwrap();
+        assert!(point.iter().zip([2.2, -3.1, 39.2]).all(|(x, y)| (x - y).abs() < 1e-12), "{point:?}");
         let shares = back.shares.clone().unwrap();
         assert_eq!(shares.without_noise, all.units());
         assert_eq!(shares.prior, [6.0, 10.0_f64.sqrt(), 541.0_f64.sqrt()]);

@@ -204,6 +204,7 @@ impl TraceSums {
             sites: sites.to_vec(),
             mean: mean.as_slice().to_vec(),
             covariance: covariance.as_slice().to_vec(),
+            point: None,
             parts: Vec::new(),
             shares: None,
         })

@@ -399,6 +399,7 @@ impl Probes {
         Some(NoiseAware {
             mean: mean.as_slice().to_vec(),
             covariance: covariance.as_slice().to_vec(),
+            point: None,
             parts: Vec::new(),
             shares,
             ..found

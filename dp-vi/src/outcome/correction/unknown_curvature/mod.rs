@@ -6,12 +6,14 @@
 mod centre;
 pub(crate) mod law;
 mod one_by_one;
+mod point;
 mod readings;
 #[cfg(test)]
 mod tests;
 
 use self::centre::Direction;
 use self::law::CurvatureLaw;
+pub(crate) use self::point::newton;
 use self::readings::share_of_scores;
 use crate::objective::curvature::CurvatureShape;
 use crate::objective::moments::FeatureMoments;
@@ -282,6 +284,7 @@ fn summarised(
         sites,
         mean: mean.as_slice().to_vec(),
         covariance: covariance.as_slice().to_vec(),
+        point: None,
         parts: found.parts.iter().map(in_values).collect(),
         shares: Some(Shares {
             prior: deviations(&compose(&found.prior, &law.basis)),

@@ -115,6 +115,7 @@ pub(super) fn summarised(
         sites,
         mean,
         covariance,
+        point: None,
         parts: Vec::new(),
         shares: Some(Shares {
             prior: precisions.iter().map(|p| p.sqrt().recip()).collect(),
