@@ -314,7 +314,7 @@ fn record_programs<'g>(
     };
     let record = Record::new(graph, schema);
     let norm = options.clip_norm / options.residual_bound;
-    let weight = options.weights.expression(term.as_ref(), norm, graph, record)?;
+    let weight = options.weights.expression((term.as_ref(), &frontier), norm, graph, record)?;
     let weighted = |value: Var<'g>| weight.map_or(value, |weight| weight * value);
     let residual = bounded(term.as_ref());
     let mut value = residual.map_or(traced.log_likelihood, |term| with_bounded_residual(&term));

@@ -1,6 +1,7 @@
 //! Public weights of records, which bound a gradient without bending it.
 
 use crate::error::Result;
+use ppl_core::record_gradient::squared_row_norms;
 use ppl_core::transform::{LinearPredictor, Softplus};
 use ppl_core::{Graph, Record, Var};
 
@@ -99,14 +100,17 @@ impl RecordWeights {
     /// `C` over the bound on residuals.
     pub(crate) fn expression<'g>(
         &self,
-        term: Option<&LinearPredictor<'g>>,
+        (term, frontier): (Option<&LinearPredictor<'g>>, &[Var<'g>]),
         norm: f64,
         graph: &'g Graph,
         record: Record<'g>,
     ) -> Result<Option<Var<'g>>> {
         match (self, term) {
             (Self::Recognised | Self::Features, Some(term)) => {
-                let squares = term.design.iter().map(|part| part.inner(*part));
+                // Of a table of coefficients only the row that a record uses is looked at.
+                let rows = squared_row_norms(term.predictor, frontier)?;
+                let squares = rows.into_iter().zip(&term.design);
+                let squares = squares.map(|(row, part)| row.unwrap_or_else(|| part.inner(*part)));
                 let squared = squares.fold(graph.constant(0.0), |sum, next| sum + next);
                 // A record without features has weight min(1, C/0) = 1.
                 Ok(Some((norm / (squared.sqrt() * term.slope_bound)).min(1.0)))

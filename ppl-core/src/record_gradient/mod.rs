@@ -32,6 +32,7 @@ mod words;
 pub use cost::{Cost, Costs, Form};
 pub use explain::{ArrayExplanation, GradientExplanation};
 pub use materialised::MaterialisedGradient;
+pub use norm::squared_row_norms;
 pub use words::MixedWords;
 
 use crate::base::{Error, Result};

@@ -21,8 +21,10 @@
 //! Squares that underflow inside `(g²)ᵀ(D²)(a²)` could be multiplied with something huge; each of the three
 //! factors is raised by the smallest normal number, which is more than it can have lost.
 
+use super::backward::contributions;
 use super::contribution::{Contribution, Core, Factor};
-use crate::base::Shape;
+use super::prepare::check_frontier;
+use crate::base::{Result, Shape};
 use crate::machine::Scalar;
 use crate::op::Var;
 
@@ -32,6 +34,38 @@ const LARGEST_EXCESS: f64 = 1.0 / 1024.0;
 /// `Σ_k x_k²`
 pub(crate) fn square(x: Var<'_>) -> Var<'_> {
     if x.shape().is_scalar() { x.square() } else { x.inner(x) }
+}
+
+/// For each shared array `u` of these, `‖∂value/∂u‖²` of a record where a record uses one row of it: from that row alone,
+/// so that nothing of the table's size is computed for a record. `None` for other arrays.
+///
+/// `value` is one number for each record. A record whose index is bad has NaN.
+///
+/// ```
+/// use ppl_core::record_gradient::squared_row_norms;
+/// use ppl_core::{Graph, Record, Schema};
+/// let (graph, schema) = (Graph::new(), Schema::new([("x", 3), ("group", 1)])?);
+/// let (w, by_group) = (graph.input("w", [3])?, graph.input("by_group", [1000, 3])?);
+/// let record = Record::new(&graph, &schema);
+/// let (x, group) = (record.get("x")?, record.get("group")?.reshape(()));
+/// let found = squared_row_norms(x.dot(w) + x.dot(by_group.gather(group)), &[w, by_group])?;
+/// assert!(found[0].is_none() && found[1].is_some()); // the second is ‖x‖²
+/// # Ok::<(), ppl_core::Error>(())
+/// ```
+///
+/// # Errors
+/// If `value` is not one number for each record, or an array belongs to another graph.
+#[track_caller]
+pub fn squared_row_norms<'g>(value: Var<'g>, arrays: &[Var<'g>]) -> Result<Vec<Option<Var<'g>>>> {
+    check_frontier(value, arrays)?;
+    let of = |uses: Vec<Contribution<'g>>| match uses.as_slice() {
+        [one] if positions_of(one) == 1 => match one.core {
+            Core::Scatter { rows, .. } => Some(square(rows.reshape(rows.shape().elements()))),
+            _ => None,
+        },
+        _ => None,
+    };
+    Ok(contributions(value, arrays)?.into_iter().map(of).collect())
 }
 
 /// What is added to the sum of squared norms, relative to it, for the rounding errors of a sum of several

@@ -95,7 +95,7 @@ pub(in crate::objective) fn program<'g>(
     };
     // Recognised weights bound the gradient at the frontier, and not this one.
     let record = Record::new(graph, schema);
-    let weight = options.weights.expression(None, options.clip_norm, graph, record)?;
+    let weight = options.weights.expression((None, &[]), options.clip_norm, graph, record)?;
     let mut value = weight.map_or(value, |weight| weight * value) * share;
     let with_prior = options.gradients == Gradients::VanillaWithPrior;
     if with_prior {
