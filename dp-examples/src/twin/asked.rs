@@ -71,9 +71,8 @@ impl Asked {
     fn there(&self, narrowed: &Model, column: usize, (piece, share): (u32, f32)) -> Option<f32> {
         let (first, last, _) = self.whole.columns[column].pieces[piece as usize];
         let (from, to, mass) = narrowed.columns[column].pieces[piece as usize];
-        let place = first as f64 + f64::from(share) * (last - first + 1) as f64;
-        let there = (place - from as f64) / (to - from + 1) as f64;
-        let is_there = mass > 0.0 && (0.0..1.0).contains(&there);
-        is_there.then(|| (there as f32).min(1.0 - f32::EPSILON))
+        let number = self.whole.columns[column].grid().at((first, last), share.into());
+        let there = narrowed.columns[column].grid().share_of((from, to), number).filter(|_| mass > 0.0)?;
+        Some((there as f32).min(1.0 - f32::EPSILON))
     }
 }

@@ -58,7 +58,7 @@ pub(super) fn pieces(counts: &Counts<'_>, grid: &Grid<'_>, total: f64) -> Vec<Pi
     let missing = Some(counts.cells[cells]).filter(|&count| count > 3.0 * counts.noise).unwrap_or(0.0);
     let missing = missing.min(total);
     let mut found = match (counts.blocks, grid.block()) {
-        (Some(blocks), Some(block)) => with_blocks(counts, (blocks, block), cells, total - missing),
+        (Some(blocks), Some(block)) => with_blocks(counts, (blocks, block), grid, total - missing),
         _ => {
             let masses = match grid.has_order() {
                 true => estimated(&counts.cells[..cells], counts.noise, total - missing),
@@ -77,9 +77,10 @@ pub(super) fn pieces(counts: &Counts<'_>, grid: &Grid<'_>, total: f64) -> Vec<Pi
 fn with_blocks(
     counts: &Counts<'_>,
     (blocks, block): (&[f64], usize),
-    cells: usize,
+    grid: &Grid<'_>,
     total: f64,
 ) -> Vec<Piece> {
+    let cells = grid.cells();
     let variance = counts.noise * counts.noise;
     let of_blocks = estimated(&blocks[..blocks.len() - 1], counts.noise, total);
     // Of all cells without records, one is expected to exceed this by chance once in twenty tables.
@@ -88,10 +89,14 @@ fn with_blocks(
     for (number, &in_block) in of_blocks.iter().enumerate() {
         let (first, last) = (number * block, ((number + 1) * block).min(cells) - 1);
         // A heap stands out of its block, which may be dense everywhere.
-        let stands_out = threshold + in_block / (last - first + 1) as f64;
+        let whole = grid.measure((first, last));
+        let expected = |cell: usize| match whole > 0.0 {
+            true => in_block * grid.measure((cell, cell)) / whole,
+            false => 0.0,
+        };
         let mut heaps: Vec<(usize, f64)> = (first..=last)
             .map(|cell| (cell, counts.cells[cell]))
-            .filter(|(_, count)| *count > stands_out)
+            .filter(|(cell, count)| *count > threshold + expected(*cell))
             .collect();
         let standing: f64 = heaps.iter().map(|(_, count)| count).sum();
         // A heap that stands out by itself is there, also where its block does not: as far as the block's own count
@@ -100,11 +105,15 @@ fn with_blocks(
         let scale = if standing > in_block { in_block / standing } else { 1.0 };
         heaps.iter_mut().for_each(|(_, count)| *count *= scale);
         let rest = (in_block - standing).max(0.0);
-        let width = (last - first + 1 - heaps.len()).max(1) as f64;
+        // Values that are no heaps lie as densely everywhere.
+        let of_heaps: f64 = heaps.iter().map(|(cell, _)| grid.measure((*cell, *cell))).sum();
+        let width = whole - of_heaps;
         let mut at = first;
         let between = |from: usize, to: usize, found: &mut Vec<Piece>| {
             if from < to {
-                let (share, mass) = ((to - from) as f64 / width, rest * (to - from) as f64 / width);
+                let measure = grid.measure((from, to - 1));
+                let share = if measure > 0.0 && width > 0.0 { (measure / width).min(1.0) } else { 0.0 };
+                let mass = rest * share;
                 let guess = if from > first || to <= last { guess_of(mass) } else { 0.0 };
                 let variance = variance * share;
                 found.push(Piece { first: from, last: to - 1, mass, variance, guess, block: Some(number) });

@@ -15,11 +15,11 @@ use super::schema::Kind;
 use super::{Error, Result};
 
 /// The version of files of marginals; they can be read by programs that know no other model.
-pub(super) const VERSION: u32 = 2;
+pub(super) const VERSION: u32 = 4;
 /// The version of files of latent classes, and the newest: newer ones are refused.
-pub(super) const NEWEST: u32 = 3;
-/// The oldest version that is read.
-pub(super) const OLDEST: u32 = 2;
+pub(super) const NEWEST: u32 = 5;
+/// The oldest version that is read: before it, round numbers had no cells of their own.
+pub(super) const OLDEST: u32 = 4;
 
 /// A column of a model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -89,12 +89,13 @@ impl Column {
         }
         // But for the missing values' piece.
         let pieces = &self.pieces[..self.pieces.len() - 1];
-        let width = |place: usize| (pieces[place].1 - pieces[place].0 + 1) as f64;
+        let (grid, cells) = (self.grid(), |place: usize| (pieces[place].0, pieces[place].1));
+        let width = |place: usize| grid.measure(cells(place));
         let density = |place: usize| pieces[place].2 / width(place);
-        let middle = |place: usize| 0.5 * (pieces[place].0 + pieces[place].1) as f64;
+        let middle = |place: usize| grid.middle(cells(place));
         let slope = |one: usize, next: usize| (density(next) - density(one)) / (middle(next) - middle(one));
         for (place, tilt) in tilts.iter_mut().enumerate().take(pieces.len()) {
-            if width(place) < 2.0 || density(place) <= 0.0 {
+            if pieces[place].0 == pieces[place].1 || width(place) <= 0.0 || density(place) <= 0.0 {
                 continue;
             }
             let before = place.checked_sub(1).map(|before| slope(before, place));
@@ -105,7 +106,9 @@ impl Column {
                 (_, Some(after)) => after,
                 (before, None) => before.unwrap_or(0.0),
             };
-            *tilt = (0.5 * found * width(place) / density(place)).clamp(-1.0, 1.0);
+            // A heap of a single number, as dense as can be, says nothing.
+            let tilted = 0.5 * found * width(place) / density(place);
+            *tilt = if tilted.is_finite() { tilted.clamp(-1.0, 1.0) } else { 0.0 };
         }
         tilts
     }
@@ -353,14 +356,25 @@ impl Model {
         let former = own.within.unwrap_or((f64::NEG_INFINITY, f64::INFINITY));
         let within = (former.0.max(low), former.1.min(high));
         let own_range_is_empty = within.0 > within.1;
+        let (whole, narrowed) = (own.grid(), Grid::new(&own.kind).within(Some(within)));
+        // How much of a piece is in a part of it: of numbers that are no round ones next to nothing is at one of them.
+        let parts = own.pieces.iter().map(|&(from, to, _)| {
+            let (start, end) = (from.max(first), to.min(last));
+            let little = |grid: &Grid<'_>, cells| {
+                grid.measure(cells) + 1e-9 * whole.measure((from, to)).max(f64::MIN_POSITIVE)
+            };
+            let there = start <= end;
+            if there { (little(&narrowed, (start, end)) / little(&whole, (from, to))).min(1.0) } else { 0.0 }
+        });
+        let parts: Vec<f64> = parts.collect();
         own.within = Some(within);
-        for ((from, to, mass), &level) in own.pieces.iter_mut().zip(&own.levels) {
+        for (((from, to, mass), &level), part) in own.pieces.iter_mut().zip(&own.levels).zip(parts) {
             // Of a level without records something may be asked all the same: cells count a little.
             let cells = (*to - *from + 1) as f64;
             // What was asked for before is all that there is.
             let held = *mass + if asked { 0.0 } else { 1e-9 * cells };
             let (start, end) = ((*from).max(first), (*to).min(last));
-            let kept = if start <= end { held * (end - start + 1) as f64 / cells } else { 0.0 };
+            let kept = held * part;
             before[level] += held;
             after[level] += kept;
             if kept > 0.0 {

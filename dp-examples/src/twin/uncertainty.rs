@@ -94,10 +94,11 @@ impl Model {
             dice.independent(&weights, places.len(), |_, number| held[number] += 1);
             for (piece, held) in own.into_iter().zip(held) {
                 let (first, last, _) = column.pieces[piece];
-                let width = (last - first + 1) as f64;
                 for _ in 0..held {
-                    let along = (tilted(dice.share(), tilts[piece]) * width) as usize;
-                    counts[(first + along).min(last)] += 1.0;
+                    let number = grid.at((first, last), tilted(dice.share(), tilts[piece]));
+                    // The missing values' cell has no number.
+                    let cell = if first == last { first } else { grid.cell(number).clamp(first, last) };
+                    counts[cell] += 1.0;
                 }
             }
         }
@@ -122,13 +123,15 @@ impl Model {
         // A piece that lies in several levels is cut.
         let (mut pieces, mut levels) = (Vec::new(), Vec::new());
         for piece in found {
-            let width = (piece.last - piece.first + 1) as f64;
+            let width = grid.measure((piece.first, piece.last));
+            let whole = (piece.first, piece.last);
             let mut first = piece.first;
             for part in level_of[piece.first..=piece.last].chunk_by(|a, b| a == b) {
-                let share = part.len() as f64 / width;
+                let last = first + part.len() - 1;
+                let share = if (first, last) == whole { 1.0 } else { grid.measure((first, last)) / width };
                 let (mass, variance) = (piece.mass * share, piece.variance * share);
                 let guess = if share < 1.0 { guess_of(mass) } else { piece.guess };
-                pieces.push(Piece { first, last: first + part.len() - 1, mass, variance, guess, ..piece });
+                pieces.push(Piece { first, last, mass, variance, guess, ..piece });
                 levels.push(part[0]);
                 first += part.len();
             }
