@@ -124,11 +124,11 @@ fn a_model_of_classes_gives_rows_and_is_refused_when_newer() {
     folder.good("report out/model.json --out page.html");
 
     let model = folder.read("out/model.json");
-    folder.write("other.json", model.replacen("\"version\":3", "\"version\":4", 1));
+    folder.write("other.json", model.replacen("\"version\":5", "\"version\":6", 1));
     assert!(
         folder
             .bad("sample other.json --out x.csv")
-            .contains("version 4 of the format; this program reads up to 3")
+            .contains("version 6 of the format; this program reads up to 5")
     );
     let mut damaged: serde_json::Value = serde_json::from_str(&model).unwrap();
     damaged["columns"][1]["hidden"] = true.into();

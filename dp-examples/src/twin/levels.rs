@@ -297,4 +297,21 @@ mod tests {
         let level = levels(&found, &kind, 16, 50.0);
         assert_ne!(level[0], level[1]);
     }
+
+    /// What is no heap is as dense everywhere: between the bound and a heap at 0 there are 27 numbers, in two cells.
+    #[test]
+    fn what_is_no_heap_is_spread_over_numbers() {
+        let kind = Kind::Whole { low: -27, high: 999_950 };
+        let grid = Grid::new(&kind);
+        let block = grid.block().unwrap();
+        let (mut cells, mut blocks) =
+            (vec![0.0; grid.cells() + 1], vec![0.0; grid.cells().div_ceil(block) + 1]);
+        (cells[grid.cell(0.0)], blocks[0]) = (5_000.0, 11_000.0);
+        let counts = Counts { cells: &cells, blocks: Some(&blocks), noise: 20.0 };
+        let found = pieces(&counts, &grid, 11_000.0);
+        let numbers = grid.measure((0, block - 1)) - 1.0;
+        assert_eq!((found[0].first, found[0].last, found[1].first), (0, 1, 2));
+        assert!((found[0].mass / found[2].mass - 27.0 / (numbers - 27.0)).abs() < 1e-9, "{found:?}");
+        assert!((found[1].mass / 5_000.0 - found[2].mass / (6_000.0 * (1.0 - 27.0 / numbers))).abs() < 1e-9);
+    }
 }
