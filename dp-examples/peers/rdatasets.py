@@ -5,7 +5,8 @@
     python dp-examples/peers/rdatasets.py --checkout Rdatasets --epsilons 0.3,1,3,10 --runs 10
 
 Records without gaps, at delta 1e-5 under add/remove, all columns named as predictors. The bounds are round numbers that somebody who knows what the columns
-mean would write down before seeing them. What is printed is as in families.py, whose posteriors without privacy stand beside fit's.
+mean would write down before seeing them. What is printed is as in families.py, whose posteriors without privacy stand beside fit's; with --predictions
+how good predictions of held-back records are beside those of a constant, the held-back records' own mean.
 
 Needs numpy, scipy and pandas.
 """
@@ -14,6 +15,7 @@ import argparse
 import json
 import math
 import os
+import re
 import subprocess
 import tempfile
 
@@ -82,7 +84,8 @@ TABLES = {
 }
 
 
-def measure(name, epsilons, runs, program, checkout):
+def read(name, checkout):
+    """Columns without gaps and outcomes, by the bounds of a table."""
     family, outcome, of, bounds = TABLES[name]
     frame = pd.read_csv(os.path.join(checkout, "csv", name + ".csv"))[[*bounds, outcome]]
     for column, bound in bounds.items():
@@ -91,25 +94,57 @@ def measure(name, epsilons, runs, program, checkout):
     frame = frame.dropna()
     low, high = BIT if family == "bernoulli" else of
     y = (frame.pop(outcome) == of).to_numpy(float) if family == "bernoulli" else frame.pop(outcome).to_numpy(float).clip(low, high)
+    return frame, y, (low, high)
+
+
+def written(frame, y, family, bounds, ends, folder):
+    """The table and its schema, as files."""
+    whole = family in ("bernoulli", "poisson", "negative-binomial")
+    frame.assign(OUTCOME=y.astype(int) if whole else y).to_csv(os.path.join(folder, "t.csv"), index=False)
+    with open(os.path.join(folder, "s.toml"), "w") as file:
+        file.writelines(f"{json.dumps(column)} = {json.dumps(bound)}\n" for column, bound in {**bounds, "OUTCOME": ends}.items())
+
+
+def fitted(program, folder, family, epsilon, run, more):
+    """What fit prints of one run."""
+    at = lambda file: os.path.join(folder, file)
+    command = [program, "OUTCOME ~ .", at("t.csv"), "--schema", at("s.toml"), "--family", family, "--epsilon", epsilon, "--delta", str(tables.DELTA),
+               "--test-seed-not-private", str(run), *more]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        raise SystemExit(done.stderr)
+    return done.stdout
+
+
+def predictions(name, epsilons, runs, program, checkout):
+    """How good predictions of a fifth of the records are, held back anew in each run, beside the best constant's."""
+    family, bounds = TABLES[name][0], TABLES[name][3]
+    frame, y, ends = read(name, checkout)
+    what = "log loss" if family == "bernoulli" else "root mean square error"
+    with tempfile.TemporaryDirectory() as folder:
+        written(frame, y, family, bounds, ends, folder)
+        for epsilon in epsilons.split(","):
+            found = [re.search(what + r" ([0-9.]+) \(([0-9.]+)\)", fitted(program, folder, family, epsilon, run, ["--test-fraction", "0.2"])) for run in range(runs)]
+            ours, constants = np.array([[float(one[1]), float(one[2])] for one in found]).T
+            print(f"{name:24} {len(y):6} epsilon {epsilon:<4} {what} {ours.mean():.4g}, of a constant {constants.mean():.4g}; ratio {(ours / constants).mean():.3f} "
+                  f"± {(ours / constants).std() / math.sqrt(runs):.3f}", flush=True)
+
+
+def measure(name, epsilons, runs, program, checkout):
+    family, bounds = TABLES[name][0], TABLES[name][3]
+    frame, y, (low, high) = read(name, checkout)
     x, names = tables.design(frame, bounds)
     mode, covariance = tables.non_private(x, y) if family == "bernoulli" else families.non_private(x, y, family, low, high)
     deviation = np.sqrt(np.diag(covariance))
     draws = mode + np.random.default_rng(1).standard_normal((300, len(mode))) @ np.linalg.cholesky(covariance).T
-    whole = family in ("bernoulli", "poisson", "negative-binomial")
     with tempfile.TemporaryDirectory() as folder:
         at = lambda file: os.path.join(folder, file)
-        frame.assign(OUTCOME=y.astype(int) if whole else y).to_csv(at("t.csv"), index=False)
-        with open(at("s.toml"), "w") as file:
-            file.writelines(f"{json.dumps(column)} = {json.dumps(bound)}\n" for column, bound in {**bounds, "OUTCOME": [low, high]}.items())
+        written(frame, y, family, bounds, [low, high], folder)
         for epsilon in epsilons.split(","):
             covered, errors, lengths, zs, aware = [], [], [], [], 0
             for run in range(runs):
-                command = [program, "OUTCOME ~ .", at("t.csv"), "--schema", at("s.toml"), "--family", family, "--epsilon", epsilon, "--delta", str(tables.DELTA),
-                           "--test-seed-not-private", str(run), "--model", at("m.json")]
-                done = subprocess.run(command, capture_output=True, text=True)
-                if done.returncode:
-                    raise SystemExit(f"{name}: {done.stderr}")
-                aware += "include the privacy noise" in done.stdout
+                done = fitted(program, folder, family, epsilon, run, ["--model", at("m.json")])
+                aware += "include the privacy noise" in done
                 with open(at("m.json")) as file:
                     model = json.load(file)
                 found = families.scaled_draws(model, names, bounds)
@@ -130,11 +165,13 @@ def main():
     parser.add_argument("--tables", default="", help="parts of their names, separated by commas")
     parser.add_argument("--epsilons", default="0.3,1,3,10")
     parser.add_argument("--runs", type=int, default=10)
+    parser.add_argument("--predictions", action="store_true", help="log loss or root mean square error of held-back records in place of intervals")
     parser.add_argument("--program", default="target/release/fit")
     arguments = parser.parse_args()
     for name in TABLES:
         if any(part in name for part in arguments.tables.split(",")):
-            measure(name, arguments.epsilons, arguments.runs, arguments.program, arguments.checkout)
+            work = predictions if arguments.predictions else measure
+            work(name, arguments.epsilons, arguments.runs, arguments.program, arguments.checkout)
 
 
 if __name__ == "__main__":

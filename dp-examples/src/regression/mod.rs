@@ -31,6 +31,7 @@ mod prepare;
 pub mod prior;
 pub mod private_metrics;
 pub mod recovery;
+mod replicas;
 mod say;
 pub mod specification;
 mod student;

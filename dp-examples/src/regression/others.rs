@@ -29,7 +29,8 @@ pub fn schema(arguments: &SchemaArguments) -> Result<(), Failure> {
     Ok(std::io::stdout().lock().write_all(text.as_bytes())?)
 }
 
-/// Predicts from a model file. What is predicted for a value outside its public bounds is the prediction for the nearer
+/// Predicts from a model file: for each record its line, the mean outcome, and the ends of the 90 % interval of that mean; of
+/// numbers and counts those of the outcome itself, and of ordered categories the probability of each. What is predicted for a value outside its public bounds is the prediction for the nearer
 /// bound; how many there are in the file is said to the standard error.
 ///
 /// # Errors
@@ -62,12 +63,16 @@ fn seven_digits(number: f64) -> String {
 
 fn csv_of(found: &[Prediction], lines: &[u64], outcome: &Outcome) -> Result<String> {
     let mut header = vec!["line".to_owned(), "mean".to_owned(), "low".to_owned(), "high".to_owned()];
+    if found.first().is_some_and(|first| first.outcome.is_some()) {
+        header.extend(["outcome_low", "outcome_high"].map(str::to_owned));
+    }
     if found.first().is_some_and(|first| !first.probabilities.is_empty()) {
         header.extend(outcome.levels.iter().map(|level| format!("probability of {level}")));
     }
     let row = |(prediction, line): (&Prediction, &u64)| {
         let own = [prediction.mean, prediction.low, prediction.high].into_iter();
-        let numbers = own.chain(prediction.probabilities.iter().copied()).map(seven_digits);
+        let ends = prediction.outcome.iter().flat_map(|(low, high)| [*low, *high]);
+        let numbers = own.chain(ends).chain(prediction.probabilities.iter().copied()).map(seven_digits);
         std::iter::once(line.to_string()).chain(numbers).collect()
     };
     csv_text(std::iter::once(header).chain(found.iter().zip(lines).map(row)))

@@ -5,6 +5,7 @@ use rayon::prelude::*;
 use super::family::Family;
 use super::outcome::Outcome;
 use super::posterior::{Draws, quantile};
+use super::replicas::Replicas;
 use super::specification::Specification;
 use crate::formula::matrix::{ColumnOf, Design};
 use crate::{Error, Result};
@@ -19,6 +20,8 @@ pub struct Prediction {
     pub low: f64,
     /// Its upper end.
     pub high: f64,
+    /// Of numbers and counts, the ends of the interval that holds 90 % of the outcomes that the posterior expects.
+    pub outcome: Option<(f64, f64)>,
     /// Of ordered categories, the probability of each, there too.
     pub probabilities: Vec<f64>,
 }
@@ -109,6 +112,7 @@ pub fn predict(specification: &Specification, draws: &Draws, design: &Design) ->
     let means = Means::new(specification, draws, design)?;
     let point = draws.at_point();
     let point = Means::new(specification, &point, design)?;
+    let replicas = Replicas::new(specification.family, draws, &specification.outcome);
     let rows = design.matrix.values.nrows();
     Ok((0..rows)
         .into_par_iter()
@@ -116,8 +120,17 @@ pub fn predict(specification: &Specification, draws: &Draws, design: &Design) ->
             let (mut means, _) = means.of(row);
             let (at_point, probabilities) = point.of(row);
             let mean = at_point.iter().sum::<f64>() / at_point.len() as f64;
-            means.sort_by(f64::total_cmp);
-            Prediction { mean, low: quantile(&means, 0.05), high: quantile(&means, 0.95), probabilities }
+            let ends = |numbers: &mut Vec<f64>| {
+                numbers.sort_by(f64::total_cmp);
+                (quantile(numbers, 0.05), quantile(numbers, 0.95))
+            };
+            let outcome = replicas.as_ref().map(|replicas| {
+                let mut outcomes = means.clone();
+                replicas.of(&mut outcomes);
+                ends(&mut outcomes)
+            });
+            let (low, high) = ends(&mut means);
+            Prediction { mean, low, high, outcome, probabilities }
         })
         .collect())
 }

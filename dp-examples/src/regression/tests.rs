@@ -124,6 +124,11 @@ fn every_family_fits_and_predicts() {
             assert!(one.low <= one.high && one.mean.is_finite(), "{formula}: {one:?}");
             let bounds = specification.outcome.low..=specification.outcome.high;
             assert!([one.low, one.mean, one.high].iter().all(|x| bounds.contains(x)), "{formula}: {one:?}");
+            let by_probability = matches!(family, Family::Bernoulli | Family::Ordinal);
+            assert_eq!(one.outcome.is_none(), by_probability, "{formula}");
+            if let Some((low, high)) = one.outcome {
+                assert!(low <= high && [low, high].iter().all(|x| bounds.contains(x)), "{formula}: {one:?}");
+            }
             match family {
                 Family::Bernoulli | Family::Gaussian | Family::Student => {}
                 Family::Ordinal => assert!((one.probabilities.iter().sum::<f64>() - 1.0).abs() < 1e-9),
