@@ -144,6 +144,36 @@ fn a_formula_gives_a_table_a_report_and_a_model_that_predicts() {
     assert!(told.contains("stranger.csv:2") && !told.contains("zz9plural"), "{told}");
 }
 
+/// Of numbers the ends of an interval of outcomes stand beside those of the mean; what a file says of the family's other
+/// values is checked.
+#[test]
+fn outcomes_have_intervals_and_files_sound_draws() {
+    let folder = folder("outcomes");
+    let fit =
+        ["age ~ sex", "people.csv", "--schema", "schema.toml", "--family", "gaussian", "--epsilon", "5"];
+    folder.good(&[&fit[..], &["--model", "m.json", "--test-seed-not-private", "2"]].concat());
+    let predicted = folder.good(&["predict", "m.json", "people.csv"]);
+    assert!(predicted.starts_with("line,mean,low,high,outcome_low,outcome_high\n"), "{predicted}");
+    for row in predicted.lines().skip(1) {
+        let cells: Vec<f64> = row.split(',').map(|x| x.parse().unwrap()).collect();
+        assert!(
+            cells[4] < cells[2] && cells[2] <= cells[1] && cells[1] <= cells[3] && cells[3] < cells[5],
+            "{row}"
+        );
+    }
+    let model: serde_json::Value = serde_json::from_str(&folder.read("m.json")).unwrap();
+    let damaged = |change: &dyn Fn(&mut serde_json::Value)| {
+        let mut other = model.clone();
+        change(&mut other["draws"]);
+        folder.write("damaged.json", other.to_string().as_bytes());
+        folder.bad(&["predict", "damaged.json", "people.csv"])
+    };
+    let told = damaged(&|draws| draws["more"][0][1][3] = (-1.0).into());
+    assert!(told.contains("damaged.json") && told.contains("draws of 'sigma'"), "{told}");
+    assert!(damaged(&|draws| draws["more"] = serde_json::json!([])).contains("no 'sigma'"));
+    assert!(damaged(&|draws| draws["point"] = serde_json::json!([1.0])).contains("not complete"));
+}
+
 #[test]
 fn several_budgets_are_paid_from_one_ledger() {
     let folder = folder("several");

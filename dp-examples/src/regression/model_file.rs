@@ -1,9 +1,11 @@
 //! A fitted regression as a file, from which anybody can predict.
 
+use std::ops::Range;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use super::family::Family;
 use super::posterior::{Draws, Summary};
 use super::specification::Specification;
 use crate::schema::{Schema, check_entry, versioned};
@@ -84,9 +86,27 @@ impl ModelFile {
             && groups.clone().all(|(drawn, group)| {
                 drawn.levels == group.levels && wide(&drawn.draws, drawn.levels.len() * drawn.names.len())
             })
-            && self.draws.more.iter().all(|(_, numbers)| numbers.len() == draws);
+            && self.draws.more.iter().all(|(_, numbers)| numbers.len() == draws)
+            && self.draws.point.iter().flatten().all(|x| x.is_finite());
         if !sound {
             return Err("its draws are not complete".to_owned());
+        }
+        let positive = 0.0..f64::INFINITY;
+        let needed: Vec<(String, Range<f64>)> = match self.specification.family {
+            Family::Bernoulli | Family::Poisson => Vec::new(),
+            Family::Gaussian => vec![("sigma".to_owned(), positive)],
+            Family::Student => vec![("sigma".to_owned(), positive.clone()), ("nu".to_owned(), positive)],
+            Family::NegativeBinomial => vec![("phi".to_owned(), positive)],
+            Family::ZeroInflatedPoisson => vec![("zeros".to_owned(), 0.0..1.0 + f64::EPSILON)],
+            Family::Ordinal => (1..self.specification.outcome.levels.len())
+                .map(|cut| (format!("cut[{cut}]"), f64::NEG_INFINITY..f64::INFINITY))
+                .collect(),
+        };
+        for (name, range) in needed {
+            let found = self.draws.other(&name).ok_or_else(|| format!("its draws have no '{name}'"))?;
+            if !found.iter().all(|x| x.is_finite() && range.contains(x)) {
+                return Err(format!("its draws of '{name}' are none of the family's"));
+            }
         }
         for (column, entry) in &self.schema.columns {
             check_entry(entry).map_err(|reason| format!("column '{column}': {reason}"))?;

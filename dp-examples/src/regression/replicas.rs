@@ -66,9 +66,7 @@ impl Replicas {
             }
             Family::Poisson | Family::NegativeBinomial | Family::ZeroInflatedPoisson => {
                 let factors = match of("phi").filter(|_| family == Family::NegativeBinomial) {
-                    Some(phi) => {
-                        phi.iter().zip(&u).map(|(phi, u)| Gamma::new(*phi, *phi).quantile(*u)).collect()
-                    }
+                    Some(phi) => phi.iter().zip(&u).map(|(phi, u)| dispersed(*phi, *u)).collect(),
                     None => vec![1.0; count],
                 };
                 let zeros =
@@ -98,6 +96,11 @@ impl Replicas {
         }
         means.iter_mut().for_each(|outcome| *outcome = outcome.clamp(self.low, self.high));
     }
+}
+
+/// The quantile of a law of mean 1 and variance `1/φ`, which is next to none where `φ` is as large as this.
+fn dispersed(phi: f64, chance: f64) -> f64 {
+    if phi > 1e9 { 1.0 } else { Gamma::new(phi, phi).quantile(chance) }
 }
 
 /// The least count that a Poisson law of this mean does not exceed with this probability; above [`MANY`] by the cube root

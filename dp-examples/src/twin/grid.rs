@@ -7,8 +7,14 @@ use crate::schema::date;
 const MOST_CELLS: i64 = 1 << 17;
 /// Most round numbers of a grid of other numbers, or of too many whole ones.
 const MOST_ROUND: f64 = 1e4;
-/// How far from a round number, in units, a number may be that is one: decimal numbers have errors of 10⁻¹⁶ of their size.
+/// How far from a round number, in units, a number may be that is one, beside the rounding of a quotient.
 const OFF: f64 = 1e-6;
+/// Units that numbers may be away from zero for multiples to be told apart: a quotient is off by a hundredth there.
+const FARTHEST: f64 = 2e13;
+/// Cells between which there are no round numbers but equally many others, where units cannot be told apart.
+const EVEN: f64 = 1024.0;
+/// Digits beyond those of a unit that numbers are written with: so few become round by it.
+const DIGITS: f64 = 3.0;
 /// From this number of cells on, a column also has blocks of cells whose counts are released.
 pub(super) const FEW: usize = 256;
 /// How many blocks there are at the most.
@@ -31,12 +37,15 @@ pub(super) struct Grid<'s> {
 }
 
 /// The round numbers of a grid, in increasing order: the lower bound, multiples of a unit, the upper bound. Each has a cell,
-/// with an even place, and so has what lies between two of them.
+/// with an even place, and so has what lies between two of them. Where bounds are so far from zero that multiples cannot be
+/// told apart, there are as many numbers at equal distances from the lower bound in their place.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Round {
     low: f64,
     high: f64,
     unit: f64,
+    /// What multiples are counted from.
+    base: f64,
     /// The first multiple that is above the lower bound.
     first: f64,
     /// How many multiples lie between the bounds.
@@ -46,14 +55,16 @@ struct Round {
 }
 
 impl Round {
-    fn new((low, high): (f64, f64), off: f64) -> Self {
-        let unit = 10_f64.powi(((high - low) / MOST_ROUND).log10().ceil() as i32);
-        let unit = unit.max(f64::MIN_POSITIVE);
-        let first = (low / unit + off).floor() + 1.0;
-        let last = (high / unit - off).ceil() - 1.0;
-        // At most about 10⁴; none where the bounds are farther from zero than numbers of this unit can be told apart.
-        let multiples = if first.abs().max(last.abs()) < 1e12 { (last - first + 1.0).max(0.0) } else { 0.0 };
-        Self { low, high, unit, first, multiples: multiples as usize, off }
+    fn new((low, high): (f64, f64), is_whole: bool) -> Self {
+        let unit = 10_f64.powi(((high - low) / MOST_ROUND).log10().ceil() as i32).max(f64::MIN_POSITIVE);
+        let is_far = !is_whole && low.abs().max(high.abs()) / unit > FARTHEST;
+        let (unit, base) = if is_far { ((high - low) / EVEN, low) } else { (unit, 0.0) };
+        let off = if is_whole { 0.0 } else { OFF };
+        let first = ((low - base) / unit + off).floor() + 1.0;
+        let last = ((high - base) / unit - off).ceil() - 1.0;
+        // At most about 10⁴.
+        let multiples = (last - first + 1.0).max(0.0) as usize;
+        Self { low, high, unit, base, first, multiples, off }
     }
 
     fn cells(self) -> usize {
@@ -66,23 +77,29 @@ impl Round {
             0 => self.low,
             place if place > self.multiples => self.high,
             // Nearer to the decimal number than a product with a power of ten below 1.
-            place if self.unit < 1.0 => (self.first + (place - 1) as f64) / self.unit.recip().round(),
-            place => (self.first + (place - 1) as f64) * self.unit,
+            place if self.unit < 1.0 && self.base == 0.0 => {
+                (self.first + (place - 1) as f64) / self.unit.recip().round()
+            }
+            place => self.base + (self.first + (place - 1) as f64) * self.unit,
         }
     }
 
     fn cell(self, number: f64) -> usize {
-        // A quotient of whole numbers is exactly one where it is, and a NaN is nowhere.
+        // A NaN is nowhere.
         if number.is_nan() || number <= self.low {
             return 0;
         }
         if number >= self.high {
             return self.cells() - 1;
         }
-        let place = number / self.unit - self.first;
+        let quotient = (number - self.base) / self.unit;
+        let place = quotient - self.first;
         let nearest = place.round();
         let is_there = nearest >= 0.0 && (nearest as usize) < self.multiples;
-        if is_there && (place - nearest).abs() <= self.off {
+        // Quotients of whole numbers are rounded to one that is not there, too.
+        let off = self.off + 4.0 * f64::EPSILON * quotient.abs();
+        let is_one = || self.off > 0.0 || self.at(nearest as usize + 1) == number;
+        if is_there && (place - nearest).abs() <= off && is_one() {
             return 2 * (nearest as usize + 1);
         }
         // Places of multiples count from 1.
@@ -105,8 +122,7 @@ impl<'s> Grid<'s> {
                 ((high - low + 1) as usize, None)
             }
             kind => {
-                let off = if matches!(kind, Kind::Real { .. }) { OFF } else { 0.0 };
-                let round = Round::new(kind.range(), off);
+                let round = Round::new(kind.range(), !matches!(kind, Kind::Real { .. }));
                 (round.cells(), Some(round))
             }
         };
@@ -207,9 +223,16 @@ impl<'s> Grid<'s> {
             (Kind::Dates { .. }, _) => date::text(number as i64),
             (Kind::Real { .. }, Some(round)) if first != last || first % 2 == 1 => {
                 let (least, most) = self.within.unwrap_or((round.low, round.high));
-                // One digit more than cells can tell apart.
-                let digits = (1.0 - round.unit.log10().round()).clamp(0.0, 17.0) as usize;
-                let text = format!("{number:.digits$}");
+                let (from, to) = self.ends((first, last));
+                let width = if to > from { round.unit.min(to - from) } else { round.unit };
+                // A power of ten is not one less by its rounding.
+                let digits = (DIGITS - (width.log10() + 1e-6).floor()).max(0.0);
+                // Of numbers that small a text without an exponent is mostly zeros.
+                let text = if digits > 17.0 {
+                    format!("{number:.8e}")
+                } else {
+                    format!("{number:.*}", digits as usize)
+                };
                 // Rounding may cross an end.
                 match text.parse::<f64>() {
                     Ok(rounded) if rounded < least => least.to_string(),
@@ -303,7 +326,11 @@ mod tests {
             assert_eq!(grid.measure((cell, cell)), 0.0);
         }
         let cell = grid.cell(9.994);
-        assert_eq!((cell, grid.text((cell, cell), 0.5)), (grid.cell(9.99) + 1, "9.995".to_owned()));
+        assert_eq!((cell, grid.text((cell, cell), 0.5)), (grid.cell(9.99) + 1, "9.99500".to_owned()));
+        // What is asked for within a cell is not made the same by how it is written.
+        let part = grid.clone().within(Some((9.9951, 9.9954)));
+        let texts = [0.1, 0.5, 0.9].map(|share| part.text((cell, cell), share));
+        assert_eq!(texts, ["9.9951300", "9.9952500", "9.9953700"]);
         // Bounds that are no multiples, of more whole numbers than have a cell each.
         let kind = Kind::Whole { low: -27, high: 999_950 };
         let grid = Grid::new(&kind);
@@ -317,8 +344,34 @@ mod tests {
         let cell = grid.cell(25_001.0);
         assert_eq!((grid.at((cell, cell), 0.0), grid.at((cell, cell), 0.9999)), (25_001.0, 25_099.0));
         assert_eq!(grid.measure((0, grid.cells() - 1)), 999_978.0);
-        // Where units cannot be told apart there are the ends and what is between.
-        let far = Kind::Real { low: 1e15, high: 1e15 + 1.0 };
-        assert_eq!(Grid::new(&far).cells(), 3);
+        // Decimal numbers that are far from zero for their unit, and whole ones.
+        let days = Kind::Real { low: 2_459_000.0, high: 2_459_001.0 };
+        let grid = Grid::new(&days);
+        for text in ["2459000.3", "2459000.7", "2459000.1234"] {
+            let cell = grid.cell(text.parse().unwrap());
+            assert_eq!((cell % 2, grid.text((cell, cell), 0.5).as_str()), (0, text));
+        }
+        let far = Kind::Whole { low: 8_999_999_999_000_001, high: 9_000_000_000_000_000 };
+        let grid = Grid::new(&far);
+        for number in [8_999_999_999_500_000_i64, 8_999_999_999_000_100] {
+            let cell = grid.cell(number as f64);
+            assert_eq!((cell % 2, grid.text((cell, cell), 0.5)), (0, number.to_string()));
+            assert_eq!(grid.cell((number + 1) as f64), cell + 1);
+        }
+        // Where units cannot be told apart there are equal cells.
+        for kind in [
+            Kind::Real { low: 1e12, high: 1e12 + 1.0 },
+            Kind::Real { low: 2_459_000.5, high: 2_459_000.500_1 },
+        ] {
+            let (low, high) = kind.range();
+            let grid = Grid::new(&kind);
+            assert_eq!(grid.cells(), 2 * 1023 + 3, "{kind:?}");
+            let middle = grid.cell(0.5 * (low + high));
+            assert!((1020..1030).contains(&middle), "{middle}");
+        }
+        // Very small numbers are not written as zeros.
+        let tiny = Kind::Real { low: 0.0, high: 1e-20 };
+        let text = Grid::new(&tiny).text((0, 2_000), 0.5);
+        assert!(text.parse::<f64>().unwrap() > 1e-22, "{text}");
     }
 }
