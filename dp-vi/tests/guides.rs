@@ -11,8 +11,8 @@ use dp_vi::{DpVi, DrawScheme, InitialValues, PrivateStart, Sensitive};
 use ndarray::{Array1, Array2, ArrayD, arr0, arr1, arr2};
 use ppl_core::{Column, Constraint, Ctx, Distribution, Predictive, Records, Result};
 use ppl_distributions::{
-    Bernoulli, Beta, Categorical, Dirichlet, Gamma, ImproperUniform, LogNormal, Normal, OrderedLogistic,
-    Poisson,
+    Bernoulli, Beta, Categorical, Combine, Dirichlet, Gamma, ImproperUniform, LogNormal, Normal, Onto,
+    OrderedLogistic, Poisson, Uniform,
 };
 use std::collections::BTreeMap;
 
@@ -349,6 +349,57 @@ fn cut_points_are_inferred() {
     for (k, cut) in [-(3.0_f64.ln()), 3.0_f64.ln()].into_iter().enumerate() {
         assert!((cuts[k] - cut).abs() < 0.3 * 0.115 && (sd[k] / 0.115 - 1.0).abs() < 0.15, "{cuts} {sd}");
     }
+}
+
+fn bounded(ctx: &mut Ctx) -> Result<()> {
+    let a = ctx.sample("a", Uniform::new(1.0, 3.0))?;
+    let b = ctx.sample("b", Uniform::new(0.0, a))?;
+    ctx.each_record(|ctx, record| {
+        ctx.observe("x", Normal::new(a, 1.0), record.get("x")?)?;
+        ctx.observe("y", Normal::new(b, 1.0), record.get("y")?)
+    })
+}
+
+/// The guide's site is the one with fixed bounds.
+fn bounded_by_hand(ctx: &mut Ctx) -> Result<()> {
+    for (name, set) in [("a", Constraint::Interval(1.0, 3.0)), ("b_base", Constraint::UnitInterval)] {
+        let loc = ctx.param(&format!("{name} loc"), 0.0, Constraint::Real)?;
+        let scale = ctx.param(&format!("{name} scale"), 0.1, Constraint::Positive)?;
+        ctx.sample(name, Normal::new(loc, scale).transformed(Onto(set)))?;
+    }
+    Ok(())
+}
+
+/// A latent value whose upper bound is another one, by guides at latent values and at parameters, and in coordinates from
+/// a fit to made-up records. The likelihood alone is normal around 2 and 1 with standard deviations 1/20; the density of
+/// `b` given `a` moves `a` by a fortieth of one.
+#[test]
+fn bounds_may_be_values_of_the_model() {
+    let around = |middle: f64| -> Vec<f64> { (0..400).map(|i| middle + [1.0, -1.0][i % 2]).collect() };
+    let records = Records::from_columns([("x", around(2.0)), ("y", around(1.0))]).unwrap();
+    let behind = Sensitive::new(records.clone());
+    let of_b = |fit: &dp_vi::Fit| {
+        let draws = fit.posterior().draws(4000, &Seed::for_tests(9)).unwrap();
+        assert_eq!(draws.keys().collect::<Vec<_>>(), ["a", "b_base"]);
+        let found = Predictive::posterior(&bounded, draws).unwrap().only(["b"]).run(&records).unwrap();
+        let mean = found["b"].mean().unwrap();
+        (mean, found["b"].mapv(|b| (b - mean).powi(2)).mean().unwrap().sqrt())
+    };
+    let guides: [Box<dyn Guide>; 2] =
+        [Box::new(AutoMultivariateNormal::new()), Box::new(HandWritten::new(bounded_by_hand))];
+    for (guide, correlated) in guides.into_iter().zip([true, false]) {
+        let vi = DpVi::new(bounded, guide).without_privacy().subsample(FullBatch).steps(1500);
+        let (mean, sd) = of_b(&vi.seed(Seed::for_tests(4)).fit(&behind).unwrap());
+        assert!((mean - 1.0).abs() < 0.4 / 20.0, "{correlated}: {mean}");
+        // Without the correlation of a and b/a the guide is narrower.
+        assert!(!correlated || (20.0 * sd - 1.0).abs() < 0.15, "{sd}");
+    }
+    let private = DpVi::new(bounded, AutoMultivariateNormal::new())
+        .budget(Budget { epsilon: 500.0, delta: 1e-5, relation: Relation::AddRemove })
+        .seed(Seed::for_tests(4))
+        .rough_fit(true);
+    let (mean, _) = of_b(&private.fit(&behind).unwrap());
+    assert!((mean - 1.0).abs() < 1.5 / 20.0, "{mean}");
 }
 
 fn starts(ctx: &mut Ctx) -> Result<()> {

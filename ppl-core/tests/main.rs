@@ -15,6 +15,7 @@ mod junction;
 mod matrix;
 mod matrix_models;
 mod models;
+mod ode;
 mod programs;
 mod record_gradients;
 mod records;

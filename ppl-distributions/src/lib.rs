@@ -118,8 +118,9 @@
 //! A parameter is a number, a borrowed array of numbers (`&[0.2, 0.8]`, rows `&[[1.0, 0.0], [0.6, 0.8]]`, an array of
 //! `ndarray`) or a value of the model. Parameters known while tracing are checked when the site
 //! is declared; the error names the site, the parameter, the value and the line of the model. Bounds that are
-//! values of the model make a support that is not known while tracing: such a distribution can be observed,
-//! but not be that of a latent value.
+//! values of the model make a support that is not known while tracing. A latent value `b` of such a law becomes a
+//! deterministic one, of its own name and in its own units, and a function of the latent `b_base`, which tells between
+//! 0 and 1 (or, where there is one end only, from 0 on) where it lies between its bounds; see [`Uniform`].
 //!
 //! The worst errors of every law's log density and derivatives stand in the crate's `ACCURACY.md`, measured against
 //! 60 digits; distribution functions, quantiles, moments and entropies agree with 50-digit values to 10⁻¹⁰ and mostly

@@ -410,7 +410,7 @@ fn every_law_holds_against_sixty_digits() {
 }
 
 /// Distributions that only pass another one's log densities on, which has lines of its own.
-const PASSED_ON: [&str; 3] = ["ByQuantile", "Independent", "Masked"];
+const PASSED_ON: [&str; 4] = ["ByQuantile", "Independent", "Masked", "Place"];
 
 #[test]
 fn every_distribution_of_the_crate_takes_part() {

@@ -3,6 +3,7 @@
 //! One program, because each program is linked with everything that the crate depends on.
 
 mod arrays;
+mod bounds;
 mod conjugate;
 mod copies;
 mod discrete;

@@ -150,7 +150,8 @@ impl Located<'_> {
 
 impl<'g> Handler<'g> for Located<'g> {
     fn process(&self, message: &mut Message<'g>) -> ppl_core::Result<()> {
-        if !message.wants_value() || message.enumerable {
+        // What comes back without having been given a value is a function of another site, which passes by itself.
+        if !message.wants_value() || message.enumerable || message.fix_bounds()? {
             return Ok(());
         }
         let support = message.support();

@@ -82,6 +82,7 @@ fn has_equal_values_at_zero_only(support: Constraint) -> bool {
         Constraint::Simplex
             | Constraint::ZeroSum
             | Constraint::Ordered
+            | Constraint::PositiveOrdered
             | Constraint::LowerCholesky
             | Constraint::CorrelationCholesky
             | Constraint::Correlation
@@ -106,7 +107,8 @@ fn parts_alike(
         }
     }
     let open = |site: &GuideSite| {
-        site.kind == SiteKind::Latent && site.initial.is_none() && site.support != Constraint::Ordered
+        let ordered = matches!(site.support, Constraint::Ordered | Constraint::PositiveOrdered);
+        site.kind == SiteKind::Latent && site.initial.is_none() && !ordered
     };
     // By number of slices: whether some are alike, and all that belong together if so.
     let mut slices: BTreeMap<usize, (bool, Vec<Part>)> = BTreeMap::new();

@@ -25,7 +25,8 @@ impl Mirrored {
 
 impl<'g> Handler<'g> for Mirrored {
     fn process(&self, message: &mut Message<'g>) -> ppl_core::Result<()> {
-        if !message.wants_value() || message.enumerable {
+        // What comes back without having been given a value is a function of another site, which passes by itself.
+        if !message.wants_value() || message.enumerable || message.fix_bounds()? {
             return Ok(());
         }
         let support = message.support();

@@ -44,6 +44,9 @@ pub(crate) struct AtValues {
 
 impl<'g> Handler<'g> for AtValues {
     fn process(&self, message: &mut Message<'g>) -> Result<()> {
+        if message.fix_bounds_if(|name| self.names.contains(name))? {
+            return Ok(());
+        }
         let named = self.names.contains(&message.name);
         match message.wants_value() && (named || !message.enumerable) {
             true => Constrained::make_input(message),

@@ -95,6 +95,9 @@ struct At {
 
 impl<'g> Handler<'g> for At {
     fn process(&self, message: &mut Message<'g>) -> Result<()> {
+        if message.fix_bounds_if(|name| self.names.contains(name))? {
+            return Ok(());
+        }
         match message.wants_value() && self.names.contains(&message.name) {
             true => Constrained::make_input(message),
             false => Ok(()),

@@ -30,7 +30,9 @@ impl Condition {
 
 impl<'g> Handler<'g> for Condition {
     fn process(&self, message: &mut Message<'g>) -> Result<()> {
-        let Some(values) = self.values.get(&message.name) else { return Ok(()) };
+        let Some(values) = self.values.get(&message.name) else {
+            return message.fix_bounds_if(|name| self.values.contains_key(name)).map(|_| ());
+        };
         if !matches!(message.kind, SiteKind::Latent | SiteKind::Observed) {
             let instead = if message.kind == SiteKind::Param { "; use substitute to fix it" } else { "" };
             return Err(Error::Values(format!(

@@ -2,7 +2,6 @@
 
 use super::Handler;
 use crate::base::{Error, Result, Shape};
-use crate::model::constraint::Constraint;
 use crate::model::message::Message;
 use crate::model::trace::SiteKind;
 use crate::op::Var;
@@ -10,6 +9,9 @@ use crate::op::Var;
 /// Makes every latent site and parameter without a value an input of unconstrained numbers, named as
 /// [`Unconstrained::input_name`] says, and mapped into the support. Inside `each_record` it is a per-record
 /// input.
+///
+/// A latent site `b` whose bounds are values of the model becomes deterministic, a function of the latent site `b_base`
+/// with fixed bounds ([`Message::fix_bounds`]).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Unconstrained;
 
@@ -39,9 +41,8 @@ impl<'g> Handler<'g> for Unconstrained {
             let told = "a discrete latent value; declare it with ctx.enumerate, which sums it out";
             return Err(Error::Unsupported(told.to_owned()));
         }
-        if support == Constraint::Dependent {
-            let told = "a latent value whose bounds depend on other values; draw a standard one and move it: low + (high - low)·u";
-            return Err(Error::Unsupported(told.to_owned()));
+        if message.fix_bounds()? {
+            return Ok(());
         }
         let shape = support.unconstrained_shape(&message.shape()?)?;
         let input = input(message, Self::input_name(&message.name), shape)?;

@@ -94,6 +94,7 @@
 //! ```
 
 mod block;
+mod bounds;
 mod condition;
 mod inputs;
 mod mask;

@@ -104,22 +104,30 @@ pub fn reparam<M: Model>(model: M, sites: Reparam) -> Handled<M, Reparam> {
     Handled::new(model, sites)
 }
 
-/// What a site's distribution is an image of, stretched to the site's shape.
-fn transport<'g>(message: &Message<'g>) -> Result<(Rc<dyn Distribution<'g> + 'g>, Map<'g>)> {
+/// A distribution, and what its values are mapped by.
+type Image<'g> = (Rc<dyn Distribution<'g> + 'g>, Map<'g>);
+
+/// What a site's distribution is an image of, stretched to the site's shape; `None` where it does not say.
+pub(super) fn transport<'g>(message: &Message<'g>) -> Result<Option<Image<'g>>> {
     let Some(distribution) = &message.distribution else {
         return Err(Error::Values("it has no distribution to be reparameterised".to_owned()));
     };
-    let Some(Transport { base, map }) = distribution.transport() else {
-        return Err(Error::Unsupported(format!(
-            "reparameterising {}, which does not say what it is an image of (Distribution::transport); leave the site out of reparam",
-            distribution.name()
-        )));
-    };
+    let Some(Transport { base, map }) = distribution.transport() else { return Ok(None) };
     let batch = distribution.batch_shape()?;
     match base.batch_shape()? == batch {
-        true => Ok((base, map)),
-        false => Ok((Rc::new(Expanded::new(base, batch)), map)),
+        true => Ok(Some((base, map))),
+        false => Ok(Some((Rc::new(Expanded::new(base, batch)), map))),
     }
+}
+
+/// What a site that is to be reparameterised is an image of.
+fn image<'g>(message: &Message<'g>) -> Result<Image<'g>> {
+    transport(message)?.ok_or_else(|| {
+        let name = message.distribution.as_ref().map_or("", |distribution| distribution.name());
+        Error::Unsupported(format!(
+            "reparameterising {name}, which does not say what it is an image of (Distribution::transport); leave the site out of reparam"
+        ))
+    })
 }
 
 /// A location–scale family `x = loc + scale·y`, sampled at a place between the site itself and its standard
@@ -157,7 +165,7 @@ impl LocScale {
 impl Reparameterisation for LocScale {
     fn apply(&self, message: &mut Message<'_>) -> Result<()> {
         let graph = message.graph();
-        let (base, map) = transport(message)?;
+        let (base, map) = image(message)?;
         let Map::Affine { loc, scale } = map else {
             return Err(Error::Unsupported(format!(
                 "LocScale for {}, which is not loc + scale·y; use Transformed",
@@ -191,7 +199,7 @@ pub struct Transformed;
 
 impl Reparameterisation for Transformed {
     fn apply(&self, message: &mut Message<'_>) -> Result<()> {
-        let (base, map) = transport(message)?;
+        let (base, map) = image(message)?;
         message.replace_by("base", base, map);
         Ok(())
     }

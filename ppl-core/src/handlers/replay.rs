@@ -33,7 +33,7 @@ impl<'g> Handler<'g> for Replay {
     fn process(&self, message: &mut Message<'g>) -> Result<()> {
         match self.values.get(&message.name) {
             Some(values) if message.kind == SiteKind::Latent => message.give_numbers(values),
-            _ => Ok(()),
+            _ => message.fix_bounds_if(|name| self.values.contains_key(name)).map(|_| ()),
         }
     }
 }
@@ -119,7 +119,7 @@ impl<'g> Handler<'g> for ReplayTrace<'g> {
                 }
                 message.give(*value)
             }
-            _ => Ok(()),
+            _ => message.fix_bounds_if(|name| self.values.contains_key(name)).map(|_| ()),
         }
     }
 }

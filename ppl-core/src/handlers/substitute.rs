@@ -30,7 +30,9 @@ impl Substitute {
 
 impl<'g> Handler<'g> for Substitute {
     fn process(&self, message: &mut Message<'g>) -> Result<()> {
-        let Some(values) = self.values.get(&message.name) else { return Ok(()) };
+        let Some(values) = self.values.get(&message.name) else {
+            return message.fix_bounds_if(|name| self.values.contains_key(name)).map(|_| ());
+        };
         if !matches!(message.kind, SiteKind::Latent | SiteKind::Param) {
             let instead = if message.kind == SiteKind::Observed {
                 "; use condition to observe another value"

@@ -29,6 +29,8 @@
 //! | `triangle`, `decomposition` | parts of matrices; Cholesky factors, triangular systems, inverses |
 //! | `convolution`, `pooling` | windows that move over images |
 //!
+//! `ode` solves differential equations by a scan.
+//!
 //! A rule for derivatives returns a `Cotangent`, which may be a *product* that has not been multiplied out:
 //! that is what lets per-record gradients be contracted instead of stored.
 
@@ -54,6 +56,7 @@ pub(crate) mod leaf;
 pub(crate) mod linear;
 mod matmul;
 mod normal;
+mod ode;
 mod planned;
 pub(crate) mod pooling;
 mod primitive;

@@ -18,6 +18,7 @@ fn bijections_and_jacobians_agree_with_their_definitions() {
         let set = match fields[0] {
             "simplex" => Constraint::Simplex,
             "ordered" => Constraint::Ordered,
+            "positive_ordered" => Constraint::PositiveOrdered,
             "lower_cholesky" => Constraint::LowerCholesky,
             "correlation_cholesky" => Constraint::CorrelationCholesky,
             "positive_definite" => Constraint::PositiveDefinite,
@@ -32,6 +33,7 @@ fn bijections_and_jacobians_agree_with_their_definitions() {
         let largest = match set {
             // Sums: an error of one term is one of the sum.
             Constraint::Ordered
+            | Constraint::PositiveOrdered
             | Constraint::PositiveDefinite
             | Constraint::ZeroSum
             | Constraint::Correlation => expected.iter().fold(0.0_f64, |a, &b| a.max(b.abs())),
@@ -51,5 +53,5 @@ fn bijections_and_jacobians_agree_with_their_definitions() {
         );
         rows += 1;
     }
-    assert_eq!(rows, 89);
+    assert_eq!(rows, 98);
 }

@@ -21,6 +21,13 @@ fn the_first_outcome_at_fault_is_told() {
     assert!(matches!(ordered(array![1.0, f64::NAN].into_dyn()), Some((1, _))));
     assert_eq!(ordered(array![1.0, 2.0, 30.0].into_dyn()), None);
 
+    let positive = |values| violation(Constraint::PositiveOrdered, values);
+    assert_eq!(positive(array![[0.5, 2.0], [3.0, 3.0]].into_dyn()), Some((2, 3.0)));
+    assert_eq!(positive(array![[0.5, 2.0], [0.0, 3.0]].into_dyn()), Some((2, 0.0)));
+    assert_eq!(positive(array![2.0, -1.0].into_dyn()), Some((1, -1.0)));
+    assert_eq!(positive(array![1.0, 2.0, f64::INFINITY].into_dyn()), Some((2, f64::INFINITY)));
+    assert_eq!(positive(array![1e-300, 2.0, 30.0].into_dyn()), None);
+
     let lower = |values| violation(Constraint::LowerCholesky, values);
     assert_eq!(lower(array![[1.0, 0.0], [-4.0, 2.0]].into_dyn()), None);
     assert_eq!(lower(array![[1.0, 0.5], [-4.0, 2.0]].into_dyn()), Some((0, 1.0)));
@@ -39,6 +46,29 @@ fn the_first_outcome_at_fault_is_told() {
         Some((4, 1.0))
     );
     assert_eq!(definite(array![[-1.0]].into_dyn()), Some((0, -1.0)));
+}
+
+/// A computed vector is found to lie outside where one of numbers is.
+#[test]
+fn programs_find_vectors_that_are_not_ordered() {
+    for (set, expected) in [
+        (Constraint::Ordered, [false, false, true, true, false]),
+        (Constraint::PositiveOrdered, [false, true, true, true, true]),
+    ] {
+        let rows =
+            array![[1.0, 2.0, 3.5], [-1.0, 2.0, 3.0], [1.0, 1.0, 3.0], [1.0, 2.0, -3.0], [0.0, 1.0, 2.0]];
+        let graph = Graph::new();
+        let outside = set.outside(graph.input("x", [5, 3]).unwrap()).unwrap();
+        assert_eq!(outside.shape(), Shape::from(5));
+        let program = ppl_core::Program::new(&graph, &[outside]).unwrap();
+        let mut plan = ppl_core::ExecutionPlan::<f64>::new(&program);
+        plan.set("x", &rows.iter().copied().collect::<Vec<_>>()).unwrap();
+        plan.run();
+        for ((found, row), expected) in plan.output(0).iter().zip(rows.rows()).zip(expected) {
+            assert_eq!(*found != 0.0, expected, "{set:?} {row}");
+            assert_eq!(set.violation(&row.to_vec(), &Shape::from(3)).is_some(), expected, "{set:?} {row}");
+        }
+    }
 }
 
 /// What is computed in single precision is a member, whether divided by its sum or made by the bijection;
@@ -91,6 +121,7 @@ fn bijections_in_single_precision_make_members() {
         (Constraint::PositiveDefinite, 4),
         (Constraint::LowerCholesky, 4),
         (Constraint::Ordered, 10),
+        (Constraint::PositiveOrdered, 10),
     ] {
         let shape = Shape::from([20].into_iter().chain(vec![n; set.event_rank()]).collect::<Vec<_>>());
         let graph = Graph::new();
@@ -101,8 +132,10 @@ fn bijections_in_single_precision_make_members() {
             let input = plan.input("u").unwrap();
             // Steps of an ordered vector that are too small for single precision are no fault of the
             // bijection.
-            let size =
-                if matches!(set, Constraint::Ordered | Constraint::PositiveDefinite) { 2.0 } else { size };
+            let size = match set {
+                Constraint::Ordered | Constraint::PositiveOrdered | Constraint::PositiveDefinite => 2.0,
+                _ => size,
+            };
             plan.input_mut(input).iter_mut().for_each(|slot| *slot = size * next());
             plan.run();
             let values: Vec<f64> = plan.output(0).iter().map(|&x| f64::from(x)).collect();
@@ -119,6 +152,7 @@ fn shapes_are_told_both_ways() {
     assert_eq!(shape(Constraint::Simplex, &[5, 4]).unwrap(), [5, 3]);
     assert_eq!(shape(Constraint::Simplex, &[1]).unwrap(), [0]);
     assert_eq!(shape(Constraint::Ordered, &[2, 3]).unwrap(), [2, 3]);
+    assert_eq!(shape(Constraint::PositiveOrdered, &[2, 3]).unwrap(), [2, 3]);
     assert_eq!(shape(Constraint::LowerCholesky, &[7, 3, 3]).unwrap(), [7, 6]);
     assert_eq!(shape(Constraint::PositiveDefinite, &[3, 3]).unwrap(), [6]);
     assert_eq!(shape(Constraint::CorrelationCholesky, &[4, 4]).unwrap(), [6]);
@@ -126,6 +160,7 @@ fn shapes_are_told_both_ways() {
     assert!(
         told(Constraint::Simplex, &[]).contains("constrain: expected the shape of a value that is a vector")
     );
+    assert!(told(Constraint::PositiveOrdered, &[2, 0]).contains("increasing vector of positive numbers"));
     assert!(told(Constraint::PositiveDefinite, &[3, 2]).contains("got shape [3, 2]"));
     assert!(told(Constraint::CorrelationCholesky, &[0, 0]).contains("of at least one element"));
 
@@ -134,6 +169,7 @@ fn shapes_are_told_both_ways() {
         (Constraint::LowerCholesky, 4),
         (Constraint::CorrelationCholesky, 2),
         (Constraint::PositiveDefinite, 0),
+        (Constraint::PositiveOrdered, 0),
     ] {
         let graph = Graph::new();
         let u = graph.input("u", length).unwrap();

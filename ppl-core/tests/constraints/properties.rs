@@ -53,10 +53,10 @@ proptest! {
         // The inverse magnifies a relative rounding of an element by up to what the element is smaller than
         // the largest by; of a Cholesky factor by the condition number of the matrix.
         let (least, most) = numbers.iter().filter(|x| **x != 0.0).fold((f64::INFINITY, 1.0_f64), |(least, most), x| (least.min(x.abs()), most.max(x.abs())));
-        let steps = if set == Constraint::Ordered { numbers.windows(2).map(|pair| pair[1] - pair[0]).fold(least, f64::min) } else { least };
+        let steps = if matches!(set, Constraint::Ordered | Constraint::PositiveOrdered) { numbers.windows(2).map(|pair| pair[1] - pair[0]).fold(least, f64::min) } else { least };
         let n = shape.dims()[0] as f64;
         let condition = match set {
-            Constraint::Ordered => most / steps,
+            Constraint::Ordered | Constraint::PositiveOrdered => most / steps,
             Constraint::PositiveDefinite | Constraint::Correlation => {
                 let factor = match set {
                     Constraint::Correlation => Constraint::CorrelationCholesky,

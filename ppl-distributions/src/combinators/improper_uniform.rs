@@ -22,6 +22,32 @@ use ppl_core::{Constraint, Distribution, Error, Noise, Parameter, Result, Shape,
 /// assert!(flat.draw(&Shape::scalar(), &mut Noise::new(&graph, "flat")).is_err());
 /// # Ok::<(), ppl_core::Error>(())
 /// ```
+///
+/// With a factor it is a prior of any density: here two rates of waiting times in ascending order, each from a gamma
+/// law, so that the mixture's components cannot change places.
+///
+/// ```
+/// use ppl_core::prelude::*;
+/// use ppl_distributions::prelude::*;
+/// fn waits(ctx: &mut Ctx) -> Result<()> {
+///     let rates = ctx.sample("rates", ImproperUniform::new(Constraint::PositiveOrdered, 2))?;
+///     ctx.factor("prior of rates", Gamma::new(2.0, 1.0).log_prob(rates).sum())?;
+///     ctx.each_record(|ctx, record| {
+///         let [slow, fast] = [0, 1].map(|k| Exponential::new(rates.element(0, k)));
+///         let either = Mixture::new(Categorical::from_probs(&[0.5, 0.5])).of(slow).of(fast);
+///         ctx.observe("wait", either, record.get("wait")?)
+///     })
+/// }
+/// # use ndarray::arr1;
+/// # use ppl_core::{Graph, Unconstrained, trace};
+/// let records = Records::from_columns([("wait", vec![0.2, 3.0])])?;
+/// let graph = Graph::new();
+/// assert_eq!(trace(&waits, &graph, records.schema(), Unconstrained)?.sites()[0].support, Constraint::PositiveOrdered);
+/// let at = |rates: [f64; 2]| [("rates".to_owned(), arr1(&rates).into_dyn())].into();
+/// assert!(log_density(&waits, &records, &at([0.5, 2.0]))?.total().is_finite());
+/// assert!(log_density(&waits, &records, &at([2.0, 0.5])).is_err());
+/// # Ok::<(), ppl_core::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct ImproperUniform {
     support: Constraint,

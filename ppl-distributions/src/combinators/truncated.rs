@@ -4,10 +4,14 @@ use crate::shared::arrays::together;
 use crate::shared::bounds::Bounds;
 use crate::shared::helpers::{log_of_rest, uniform_noise};
 use crate::shared::log_space::{by_smaller, log_sum};
+use crate::shared::moved::between;
 use crate::shared::quantiles::of_probability;
 use crate::shared::support::ends_of;
 use ppl_core::op::Kind;
-use ppl_core::{Constraint, Distribution, Error, Graph, Noise, Parameter, Result, Shape, Source, Value, Var};
+use ppl_core::{
+    Constraint, Distribution, Error, Graph, Noise, Parameter, Result, Shape, Source, Transport, Value, Var,
+};
+use std::rc::Rc;
 
 /// A distribution over single real numbers, given that it lies between `low` and `high`.
 ///
@@ -31,7 +35,8 @@ use ppl_core::{Constraint, Distribution, Error, Graph, Noise, Parameter, Result,
 ///
 /// Either end may be an infinite number. Ends that are numbers are cut to the base's support; an interval
 /// that leaves nothing of it is an error. If the ends are numbers the support is the set between them;
-/// otherwise it depends on values of the model.
+/// otherwise it depends on values of the model, and a latent value `b` is a function of another one, `b_base`, as that of
+/// a [`Uniform`](crate::Uniform) is.
 ///
 /// ```
 /// use ppl_core::{Distribution, ExecutionPlan, Graph, Program};
@@ -46,10 +51,18 @@ use ppl_core::{Constraint, Distribution, Error, Graph, Noise, Parameter, Result,
 /// assert!((plan.output(0)[0] - (2.0_f64.ln() - 1.0)).abs() < 1e-14);
 /// # Ok::<(), ppl_core::Error>(())
 /// ```
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub struct Truncated<'g, D> {
-    base: D,
+    // Shared with what `transport` gives away.
+    base: Rc<D>,
     bounds: Bounds<'g>,
+}
+
+/// The same law, whatever is cut.
+impl<D> Clone for Truncated<'_, D> {
+    fn clone(&self) -> Self {
+        Self { base: Rc::clone(&self.base), bounds: self.bounds }
+    }
 }
 
 /// The probability of an interval in logarithms: from below, `ln F(high)` and `ln F(low)`, or from above,
@@ -76,7 +89,7 @@ impl<'g> Interval<'g> {
 impl<'g, D: Distribution<'g>> Truncated<'g, D> {
     /// The distribution that is cut, and the ends, each a number or an array.
     pub fn new(base: D, low: impl Into<Value<'g>>, high: impl Into<Value<'g>>) -> Self {
-        Self { base, bounds: Bounds::new(low, high) }
+        Self { base: Rc::new(base), bounds: Bounds::new(low, high) }
     }
 
     /// The distribution that is cut.
@@ -242,7 +255,7 @@ fn rounded<'g>(
     }
 }
 
-impl<'g, D: Distribution<'g>> Distribution<'g> for Truncated<'g, D> {
+impl<'g, D: Distribution<'g> + 'g> Distribution<'g> for Truncated<'g, D> {
     fn name(&self) -> &'static str {
         "Truncated"
     }
@@ -305,6 +318,11 @@ impl<'g, D: Distribution<'g>> Distribution<'g> for Truncated<'g, D> {
                 self.base.name()
             ))
         })
+    }
+
+    /// Where the ends are not numbers, by the place between them.
+    fn transport(&self) -> Option<Transport<'g>> {
+        between(self.clone(), self.bounds(None).cut(self.base.support()))
     }
 
     #[track_caller]

@@ -3,8 +3,9 @@
 use crate::shared::bounds::Bounds;
 use crate::shared::helpers::{at_batch_shape, uniform_noise};
 use crate::shared::log_space::only_where;
+use crate::shared::moved::between;
 use crate::shared::quantiles::of_probability;
-use ppl_core::{Constraint, Distribution, Graph, Noise, Parameter, Result, Shape, Value, Var};
+use ppl_core::{Constraint, Distribution, Graph, Noise, Parameter, Result, Shape, Transport, Value, Var};
 
 /// `ln(high/low)`, also where the quotient is too large for a number.
 #[track_caller]
@@ -130,6 +131,11 @@ impl<'g> Distribution<'g> for LogUniform<'g> {
     fn draw(&self, prefix: &Shape, noise: &mut Noise<'g>) -> Result<Var<'g>> {
         let u = uniform_noise(self, prefix, noise)?;
         Ok(Bounds::new(self.low, self.high).clamp(self.inverse(u)))
+    }
+
+    /// Where the ends are not numbers, by the place between them.
+    fn transport(&self) -> Option<Transport<'g>> {
+        between(*self, Bounds::new(self.low, self.high))
     }
 
     #[track_caller]

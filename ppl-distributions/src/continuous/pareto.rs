@@ -2,9 +2,10 @@
 
 use crate::shared::bounds::Bounds;
 use crate::shared::helpers::{at_batch_shape, uniform_noise};
+use crate::shared::moved::between;
 use crate::shared::quantiles::of_probability;
 use crate::shared::support::unless;
-use ppl_core::{Constraint, Distribution, Graph, Noise, Parameter, Result, Shape, Value, Var};
+use ppl_core::{Constraint, Distribution, Graph, Noise, Parameter, Result, Shape, Transport, Value, Var};
 
 /// The Pareto distribution: a power law from `scale` on.
 ///
@@ -83,6 +84,11 @@ impl<'g> Distribution<'g> for Pareto<'g> {
             Some(scale) => drawn.at_least(scale),
             None => drawn.max(self.scale),
         })
+    }
+
+    /// Where the ends are not numbers, by the place between them.
+    fn transport(&self) -> Option<Transport<'g>> {
+        between(*self, self.bounds())
     }
 
     #[track_caller]

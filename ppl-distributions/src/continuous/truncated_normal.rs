@@ -3,9 +3,10 @@
 use crate::shared::bounds::Bounds;
 use crate::shared::helpers::{LN_SQRT_TAU, at_batch_shape, uniform_noise};
 use crate::shared::log_space::by_smaller;
+use crate::shared::moved::between;
 use crate::shared::quantiles::of_probability;
 use crate::{Normal, Truncated};
-use ppl_core::{Constraint, Distribution, Graph, Noise, Parameter, Result, Shape, Value, Var};
+use ppl_core::{Constraint, Distribution, Graph, Noise, Parameter, Result, Shape, Transport, Value, Var};
 
 /// The normal distribution with mean `loc` and standard deviation `scale` (before it is cut), given that it
 /// lies between `low` and `high`.
@@ -262,6 +263,11 @@ impl<'g> Distribution<'g> for TruncatedNormal<'g> {
     fn draw(&self, prefix: &Shape, noise: &mut Noise<'g>) -> Result<Var<'g>> {
         let u = uniform_noise(self, prefix, noise)?;
         Ok(self.inverse(u))
+    }
+
+    /// Where the ends are not numbers, by the place between them.
+    fn transport(&self) -> Option<Transport<'g>> {
+        between(*self, self.bounds)
     }
 
     #[track_caller]

@@ -2,7 +2,8 @@
 
 use crate::shared::bounds::Bounds;
 use crate::shared::helpers::{at_batch_shape, uniform_noise};
-use ppl_core::{Constraint, Distribution, Graph, Noise, Parameter, Result, Shape, Value, Var};
+use crate::shared::moved::between;
+use ppl_core::{Constraint, Distribution, Graph, Noise, Parameter, Result, Shape, Transport, Value, Var};
 
 /// The uniform distribution between `low` and `high`.
 ///
@@ -13,6 +14,10 @@ use ppl_core::{Constraint, Distribution, Graph, Noise, Parameter, Result, Shape,
 /// Its support is an interval if the ends are numbers, and depends on values of the model otherwise. A draw
 /// is `low + (high − low)·u` with uniform noise `u`.
 ///
+/// A latent value `b` whose bounds are values of the model is `low + (high − low)·b_base`, with `b_base` uniform
+/// between 0 and 1: inference is about the latent site `b_base`, and `b` is a deterministic one. Values can be given
+/// by either name.
+///
 /// ```
 /// use ppl_core::{Distribution, ExecutionPlan, Graph, Program};
 /// use ppl_distributions::Uniform;
@@ -22,6 +27,29 @@ use ppl_core::{Constraint, Distribution, Graph, Noise, Parameter, Result, Shape,
 /// plan.set("x", &[0.0, 5.0])?;
 /// plan.run();
 /// assert_eq!(plan.output(0), [-4.0_f64.ln(), f64::NEG_INFINITY]);
+/// # Ok::<(), ppl_core::Error>(())
+/// ```
+///
+/// Two shares that leave something over:
+///
+/// ```
+/// use ppl_core::prelude::*;
+/// use ppl_distributions::prelude::*;
+/// fn shares(ctx: &mut Ctx) -> Result<()> {
+///     let first = ctx.sample("first", Uniform::new(0.0, 1.0))?;
+///     let second = ctx.sample("second", Uniform::new(0.0, 1.0 - first))?;
+///     ctx.deterministic("rest", 1.0 - first - second).map(|_| ())
+/// }
+/// # use ndarray::arr0;
+/// # use ppl_core::{Graph, Schema, Unconstrained, trace};
+/// let (graph, schema) = (Graph::new(), Schema::default());
+/// let trace = trace(&shares, &graph, &schema, Unconstrained)?;
+/// let names: Vec<&str> = trace.sites().iter().map(|site| site.name.as_str()).collect();
+/// assert_eq!(names, ["first", "second_base", "second", "rest"]);
+///
+/// let at = [("first", 0.6), ("second", 0.1)].map(|(name, x)| (name.to_owned(), arr0(x).into_dyn()));
+/// let density = log_density(&shares, &Records::none(), &at.into())?.total();
+/// assert!((density + 0.4_f64.ln()).abs() < 1e-15);
 /// # Ok::<(), ppl_core::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug)]
@@ -80,6 +108,11 @@ impl<'g> Distribution<'g> for Uniform<'g> {
         let u = uniform_noise(self, prefix, noise)?;
         let (low, width) = self.low_and_width(noise.graph());
         Ok(self.bounds.clamp(low + width * u))
+    }
+
+    /// Where the ends are not numbers, by the place between them.
+    fn transport(&self) -> Option<Transport<'g>> {
+        between(*self, self.bounds)
     }
 
     #[track_caller]

@@ -164,7 +164,7 @@ laws! {
     [] Delta<'g>, 1: mass cdf quantile;
     [D: Distribution<'g> + 'g, B: Bijection<'g> + 'g] Transformed<D, B>, 1: density cdf quantile;
     [D: Distribution<'g>] ByQuantile<D>, 1: density mass cdf quantile;
-    [D: Distribution<'g>] Truncated<'g, D>, 1: density mass cdf quantile;
+    [D: Distribution<'g> + 'g] Truncated<'g, D>, 1: density mass cdf quantile;
     [D: Distribution<'g>] ZeroInflated<'g, D>, 2: mass cdf quantile;
     [D: Distribution<'g>] Censored<'g, D>, 2: density mass cdf quantile;
     [D: Distribution<'g>] Hurdle<'g, D>, 2: density mass cdf quantile;

@@ -10,6 +10,7 @@ pub(crate) mod cutpoints;
 pub(crate) mod gamma_noise;
 pub(crate) mod helpers;
 pub(crate) mod log_space;
+pub(crate) mod moved;
 pub(crate) mod odds;
 pub(crate) mod polya;
 pub(crate) mod quantiles;

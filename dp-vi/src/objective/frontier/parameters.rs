@@ -20,7 +20,8 @@ struct Guided<'g>(BTreeMap<String, Var<'g>>);
 
 impl<'g> Handler<'g> for Guided<'g> {
     fn process(&self, message: &mut Message<'g>) -> ppl_core::Result<()> {
-        if !message.wants_value() || message.enumerable {
+        // What comes back without having been given a value is a function of another site, which passes by itself.
+        if !message.wants_value() || message.enumerable || message.fix_bounds()? {
             return Ok(());
         }
         let Some(&value) = self.0.get(&message.name) else {

@@ -1,8 +1,8 @@
 //! The bijections from unconstrained numbers onto sets: on symbols, numbers and arrays.
 
 use super::{
-    Constraint, correlation, correlation_cholesky, lower_cholesky, ordered, positive_definite, simplex,
-    zero_sum,
+    Constraint, correlation, correlation_cholesky, lower_cholesky, ordered, positive_definite,
+    positive_ordered, simplex, zero_sum,
 };
 use crate::base::{Error, Result, Shape};
 use crate::machine::Scalar;
@@ -29,6 +29,7 @@ impl Constraint {
             Constraint::Simplex => simplex::constrain(unconstrained),
             Constraint::ZeroSum => zero_sum::constrain(unconstrained),
             Constraint::Ordered => ordered::constrain(unconstrained),
+            Constraint::PositiveOrdered => positive_ordered::constrain(unconstrained),
             Constraint::LowerCholesky => lower_cholesky::constrain(unconstrained, n),
             Constraint::CorrelationCholesky => correlation_cholesky::constrain(unconstrained, n),
             Constraint::Correlation => correlation::constrain(unconstrained, n),
@@ -66,6 +67,7 @@ impl Constraint {
             Constraint::Simplex => simplex::unconstrain(value),
             Constraint::ZeroSum => zero_sum::unconstrain(value),
             Constraint::Ordered => ordered::unconstrain(value),
+            Constraint::PositiveOrdered => positive_ordered::unconstrain(value),
             Constraint::LowerCholesky => lower_cholesky::unconstrain(value),
             Constraint::CorrelationCholesky => correlation_cholesky::unconstrain(value),
             Constraint::Correlation => correlation::unconstrain(value),
@@ -103,6 +105,7 @@ impl Constraint {
             Constraint::Interval(low, high) => Some(of_sigmoid() + (high - low).ln()),
             Constraint::Simplex => Some(simplex::log_jacobian(unconstrained)),
             Constraint::Ordered => Some(ordered::log_jacobian(unconstrained)),
+            Constraint::PositiveOrdered => Some(positive_ordered::log_jacobian(unconstrained)),
             Constraint::LowerCholesky => Some(lower_cholesky::log_jacobian(unconstrained, n)),
             Constraint::CorrelationCholesky => Some(correlation_cholesky::log_jacobian(unconstrained, n)),
             Constraint::Correlation => Some(correlation::log_jacobian(unconstrained, n)),

@@ -8,6 +8,7 @@ mod lower_cholesky;
 mod ordered;
 mod outside;
 mod positive_definite;
+mod positive_ordered;
 mod simplex;
 mod zero_sum;
 
@@ -38,15 +39,16 @@ use std::fmt;
 /// | `Simplex` | `[n]`, `[n − 1]` | `x_k = z_k Π_{j<k} (1 − z_j)`, `z_k = 1/(1 + e^(−u_k + ln(n − 1 − k)))`; the rest to the last | `Π_k x_k (1 − z_k)` |
 /// | `ZeroSum` | `[n]`, `[n − 1]` | `x_k = u_k − s/(n + √n)`, the last `−s/√n`, with `s = Σ u_k`: lengths are kept | 1 |
 /// | `Ordered` | `[n]`, `[n]` | `x_0 = u_0`, `x_k = x_{k−1} + e^{u_k}` | `Π_{k>0} e^{u_k}` |
+/// | `PositiveOrdered` | `[n]`, `[n]` | `x_0 = e^{u_0}`, `x_k = x_{k−1} + e^{u_k}` | `Π_k e^{u_k}` |
 /// | `LowerCholesky` | `[n, n]`, `[n(n+1)/2]` | below the diagonal as it is, row after row; then the logarithms of the diagonal | `Π_i L_ii` |
 /// | `CorrelationCholesky` | `[n, n]`, `[n(n−1)/2]` | `L_ij = tanh(u_ij) Π_{k<j} sech(u_ik)`, `L_ii = Π_{k<i} sech(u_ik)`, row after row | `Π_{j<i} sech(u_ij)^(i−j+1)` |
 /// | `Correlation` | `[n, n]`, `[n(n−1)/2]` | `L Lᵀ` with `L` as for `CorrelationCholesky` | `Π_{j<i} sech(u_ij)^(n−j)` |
 /// | `PositiveDefinite` | `[n, n]`, `[n(n+1)/2]` | `L Lᵀ` with `L` as for `LowerCholesky` | `2ⁿ Π_i L_ii^(n−i+1)` |
 ///
 /// These are the conventions of NumPyro (and, but for the order of elements, of Stan), so that unconstrained
-/// densities agree. Indices count from 0. Jacobians are taken with respect to the first `n − 1` elements of a
-/// simplex, to volumes in the plane of vectors that sum to 0, and to the free elements of the lower triangle of a
-/// matrix.
+/// densities agree; that of `PositiveOrdered` is Stan's, where NumPyro takes the exponential of an ordered vector.
+/// Indices count from 0. Jacobians are taken with respect to the first `n − 1` elements of a simplex, to volumes in
+/// the plane of vectors that sum to 0, and to the free elements of the lower triangle of a matrix.
 ///
 /// Whether a vector sums to 1 or 0, a row has length 1 and a matrix is symmetric is decided with the tolerance
 /// that values computed in `f32` need, which grows with their number: `(n + 4)(2 + ln n) 2⁻²⁴`, twice that
@@ -101,6 +103,8 @@ pub enum Constraint {
     ZeroSum,
     /// Strictly increasing vectors of finite numbers.
     Ordered,
+    /// Strictly increasing vectors of positive, finite numbers.
+    PositiveOrdered,
     /// Lower triangular matrices with a positive diagonal.
     LowerCholesky,
     /// Lower triangular matrices with a positive diagonal whose rows have length 1.
@@ -115,7 +119,7 @@ pub enum Constraint {
 
 impl Constraint {
     /// One set of each kind, for tests that go through all of them.
-    pub const ALL: [Constraint; 22] = [
+    pub const ALL: [Constraint; 23] = [
         Constraint::Real,
         Constraint::Positive,
         Constraint::NonNegative,
@@ -133,6 +137,7 @@ impl Constraint {
         Constraint::Simplex,
         Constraint::ZeroSum,
         Constraint::Ordered,
+        Constraint::PositiveOrdered,
         Constraint::LowerCholesky,
         Constraint::CorrelationCholesky,
         Constraint::Correlation,
@@ -176,7 +181,7 @@ impl Constraint {
             | Constraint::CorrelationCholesky
             | Constraint::Correlation
             | Constraint::PositiveDefinite => finite,
-            Constraint::Positive => value > 0.0 && finite,
+            Constraint::Positive | Constraint::PositiveOrdered => value > 0.0 && finite,
             Constraint::NonNegative | Constraint::Simplex => value >= 0.0 && finite,
             Constraint::UnitInterval => value > 0.0 && value < 1.0,
             Constraint::GreaterThan(low) => value > low && finite,
@@ -216,6 +221,7 @@ impl Constraint {
             Constraint::Simplex => simplex::holds(outcome),
             Constraint::ZeroSum => zero_sum::holds(outcome),
             Constraint::Ordered => ordered::holds(outcome),
+            Constraint::PositiveOrdered => positive_ordered::holds(outcome),
             Constraint::LowerCholesky => lower_cholesky::holds(outcome, n),
             Constraint::CorrelationCholesky => correlation_cholesky::holds(outcome, n),
             Constraint::Correlation => correlation::holds(outcome, n),
@@ -232,7 +238,11 @@ impl Constraint {
     #[must_use]
     pub fn event_rank(self) -> usize {
         match self {
-            Constraint::Simplex | Constraint::ZeroSum | Constraint::Ordered | Constraint::Counts(_) => 1,
+            Constraint::Simplex
+            | Constraint::ZeroSum
+            | Constraint::Ordered
+            | Constraint::PositiveOrdered
+            | Constraint::Counts(_) => 1,
             Constraint::LowerCholesky
             | Constraint::CorrelationCholesky
             | Constraint::Correlation
@@ -252,7 +262,7 @@ impl Constraint {
             (Constraint::Simplex | Constraint::ZeroSum, [leading @ .., n]) if *n > 0 => {
                 Some(Shape::from(leading).concat(&Shape::from(n - 1)))
             }
-            (Constraint::Ordered, [.., n]) if *n > 0 => Some(shape.clone()),
+            (Constraint::Ordered | Constraint::PositiveOrdered, [.., n]) if *n > 0 => Some(shape.clone()),
             (_, [leading @ .., n, m]) if n == m && *n > 0 && self.event_rank() == 2 => {
                 let diagonal = match self {
                     Constraint::CorrelationCholesky | Constraint::Correlation => 0,
@@ -307,7 +317,7 @@ impl Constraint {
             Constraint::CorrelationCholesky | Constraint::Correlation => {
                 last.and_then(layout::order_below_diagonal)
             }
-            Constraint::Ordered => last.filter(|&n| n > 0).map(|_| 0),
+            Constraint::Ordered | Constraint::PositiveOrdered => last.filter(|&n| n > 0).map(|_| 0),
             Constraint::Simplex | Constraint::ZeroSum => last.map(|_| 0),
             _ => Some(0),
         }
@@ -350,6 +360,7 @@ impl Constraint {
             Constraint::Simplex => "a vector of non-negative numbers that sum to 1".into(),
             Constraint::ZeroSum => "a vector of numbers that sum to 0".into(),
             Constraint::Ordered => "a strictly increasing vector".into(),
+            Constraint::PositiveOrdered => "a strictly increasing vector of positive numbers".into(),
             Constraint::LowerCholesky => "a lower triangular matrix with a positive diagonal".into(),
             Constraint::CorrelationCholesky => {
                 "a lower triangular matrix with a positive diagonal and rows of length 1".into()

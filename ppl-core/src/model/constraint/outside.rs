@@ -65,6 +65,9 @@ impl Constraint {
                 let (next, here) = (value.slice(axis, 1.min(n)..), value.slice(axis, ..n.saturating_sub(1)));
                 any(next.less_equal(here), 1)
             }
+            Constraint::PositiveOrdered => {
+                any(value.less_equal(0.0), 1) + Constraint::Ordered.outside(value)?
+            }
             Constraint::LowerCholesky => not_lower(value)?,
             Constraint::CorrelationCholesky => {
                 let n = value.shape().dims().last().copied().unwrap_or(0);

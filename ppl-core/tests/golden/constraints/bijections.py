@@ -3,7 +3,8 @@
 Run: python3 bijections.py > bijections.csv
 
 Each row is computed from the definition, element by element. Where NumPyro and JAX are installed, each row is also compared with NumPyro's own
-bijection in double precision (only there: the definitions are the same, so the unconstrained densities are).
+bijection in double precision (only there: the definitions are the same, so the unconstrained densities are). Its bijection onto
+positive ordered vectors is another one, the exponential of that onto ordered ones; the one here is Stan's.
 """
 import random
 import sys
@@ -33,6 +34,13 @@ def ordered(u):
     for step in u[1:]:
         x.append(x[-1] + mp.exp(step))
     return x, mp.fsum(u[1:])
+
+
+def positive_ordered(u):
+    x = [mp.exp(u[0])]
+    for step in u[1:]:
+        x.append(x[-1] + mp.exp(step))
+    return x, mp.fsum(u)
 
 
 def lower_cholesky_matrix(u):
@@ -100,6 +108,7 @@ SETS = {
     "positive_definite": (positive_definite, [1, 3, 6, 10]),
     "zero_sum": (zero_sum, [1, 2, 5, 9]),
     "correlation": (correlation, [0, 1, 3, 6, 10]),
+    "positive_ordered": (positive_ordered, [1, 2, 5]),
 }
 
 
@@ -135,7 +144,7 @@ for name, (function, lengths) in SETS.items():
         for scale in [0.0, 0.5, 2.0] if length else [0.0]:
             u = [round(random.uniform(-1, 1) * scale, 6) for _ in range(length)]
             x, log_jacobian = function([mp.mpf(v) for v in u])
-            if peer and length:
+            if peer and length and name != "positive_ordered":
                 compare(name, u, x, log_jacobian)
             numbers = lambda values: " ".join(mp.nstr(v, 17) for v in values)
             print(f"{name},{' '.join(map(repr, u))},{numbers(x)},{mp.nstr(log_jacobian, 17)}")
