@@ -26,7 +26,7 @@ use super::contribution::{Contribution, Core, Factor};
 use super::prepare::check_frontier;
 use crate::base::{Result, Shape};
 use crate::machine::Scalar;
-use crate::op::Var;
+use crate::op::{Kind, Var};
 
 /// Largest relative excess of a squared norm that the Gram form may claim for its rounding errors.
 const LARGEST_EXCESS: f64 = 1.0 / 1024.0;
@@ -39,7 +39,7 @@ pub(crate) fn square(x: Var<'_>) -> Var<'_> {
 /// For each shared array `u` of these, `‖∂value/∂u‖²` of a record where a record uses one row of it: from that row alone,
 /// so that nothing of the table's size is computed for a record. `None` for other arrays.
 ///
-/// `value` is one number for each record. A record whose index is bad has NaN.
+/// `value` is one number for each record, or one for all, which uses no row. A record whose index is bad has NaN.
 ///
 /// ```
 /// use ppl_core::record_gradient::squared_row_norms;
@@ -54,9 +54,13 @@ pub(crate) fn square(x: Var<'_>) -> Var<'_> {
 /// ```
 ///
 /// # Errors
-/// If `value` is not one number for each record, or an array belongs to another graph.
+/// If `value` is more than a number, or an array belongs to another graph.
 #[track_caller]
 pub fn squared_row_norms<'g>(value: Var<'g>, arrays: &[Var<'g>]) -> Result<Vec<Option<Var<'g>>>> {
+    value.graph().check()?;
+    if value.kind() != Kind::PerRecord && value.shape().is_scalar() {
+        return Ok(vec![None; arrays.len()]);
+    }
     check_frontier(value, arrays)?;
     let of = |uses: Vec<Contribution<'g>>| match uses.as_slice() {
         [one] if positions_of(one) == 1 => match one.core {
