@@ -69,10 +69,9 @@ fn garch(data: &Data) -> Result<AnyModel, DataError> {
         let mu = flat(ctx, "mu", Constraint::Real)?;
         let alpha0 = flat(ctx, "alpha0", Constraint::Positive)?;
         let alpha1 = ctx.sample("alpha1", Uniform::new(0.0, 1.0))?;
-        // beta1 is uniform between 0 and 1 − alpha1, all pairs alike.
-        let share = ctx.sample("share", Uniform::new(0.0, 1.0))?;
+        // All pairs are alike there, so what a uniform law of beta1 given alpha1 divides by is made up for.
+        let beta1 = ctx.sample("beta1", Uniform::new(0.0, 1.0 - alpha1))?;
         ctx.factor("area", (-alpha1).log1p())?;
-        let beta1 = ctx.deterministic("beta1", share * (1.0 - alpha1))?;
         let mut variances = vec![ctx.constant(first * first)];
         for before in &y[..y.len() - 1] {
             let last = variances[variances.len() - 1];
@@ -177,17 +176,11 @@ fn hidden_markov(name: &str, data: &Data) -> Result<AnyModel, DataError> {
         }
         let moves = ctx.graph().stack(&rows, 0).log();
         // Two numbers in ascending order, positive unless the densities are normal ones of logarithms.
+        let set = if scales.is_some() { Constraint::Ordered } else { Constraint::PositiveOrdered };
         let mut ordered = |name: &str, centres: [f64; 2]| -> CoreResult<Var<'_>> {
             let prior = Normal::new(ctx.constant(centres.to_vec()), 1.0);
-            if scales.is_some() {
-                let value = ctx.sample(name, ImproperUniform::new(Constraint::Ordered, 2))?;
-                ctx.factor(&format!("prior of {name}"), prior.log_prob(value).sum())?;
-                return Ok(value);
-            }
-            let logarithm =
-                ctx.sample(&format!("log {name}"), ImproperUniform::new(Constraint::Ordered, 2))?;
-            let value = ctx.deterministic(name, logarithm.exp())?;
-            ctx.factor(&format!("prior of {name}"), (prior.log_prob(value) + logarithm).sum())?;
+            let value = ctx.sample(name, ImproperUniform::new(set, 2))?;
+            ctx.factor(&format!("prior of {name}"), prior.log_prob(value).sum())?;
             Ok(value)
         };
         let (names, centres) = match of_one_series {
@@ -219,47 +212,6 @@ fn hidden_markov(name: &str, data: &Data) -> Result<AnyModel, DataError> {
     }))
 }
 
-/// One step of Runge and Kutta's method of fourth order, from `t` to `t + h`.
-fn step<'g>(
-    slopes: &impl Fn(f64, &[Var<'g>]) -> Vec<Var<'g>>,
-    state: &[Var<'g>],
-    (t, h): (f64, f64),
-) -> Vec<Var<'g>> {
-    let moved = |by: f64, slope: &[Var<'g>]| -> Vec<Var<'g>> {
-        state.iter().zip(slope).map(|(x, slope)| *x + by * *slope).collect()
-    };
-    let a = slopes(t, state);
-    let b = slopes(t + h / 2.0, &moved(h / 2.0, &a));
-    let c = slopes(t + h / 2.0, &moved(h / 2.0, &b));
-    let d = slopes(t + h, &moved(h, &c));
-    (0..state.len()).map(|k| state[k] + h / 6.0 * (a[k] + 2.0 * (b[k] + c[k]) + d[k])).collect()
-}
-
-/// The states at these times, from time 0 on, by steps of at most `h`.
-fn solve<'g>(
-    slopes: impl Fn(f64, &[Var<'g>]) -> Vec<Var<'g>>,
-    start: Vec<Var<'g>>,
-    times: &[f64],
-    h: f64,
-) -> Vec<Vec<Var<'g>>> {
-    let (mut t, mut state, mut found) = (0.0, start, Vec::with_capacity(times.len()));
-    for &end in times {
-        let steps = ((end - t) / h).ceil().max(1.0);
-        let h = (end - t) / steps;
-        for k in 0..steps as usize {
-            state = step(&slopes, &state, (t + k as f64 * h, h));
-        }
-        t = end;
-        found.push(state.clone());
-    }
-    found
-}
-
-fn column<'g>(ctx: &Ctx<'g>, states: &[Vec<Var<'g>>], k: usize) -> Var<'g> {
-    let all: Vec<Var<'g>> = states.iter().map(|state| state[k]).collect();
-    ctx.graph().stack(&all, 0)
-}
-
 fn elimination(data: &Data) -> Result<AnyModel, DataError> {
     let (times, measured) = (data.vector("times")?, data.vector("C_hat")?);
     let (dose, volume) = (data.number("D")?, data.number("V")?);
@@ -267,17 +219,13 @@ fn elimination(data: &Data) -> Result<AnyModel, DataError> {
         let mut half_cauchy = |name: &str| ctx.sample(name, HalfCauchy::new(1.0));
         let (k_a, k_m, v_m) = (half_cauchy("k_a")?, half_cauchy("K_m")?, half_cauchy("V_m")?);
         let sigma = half_cauchy("sigma")?;
-        let states = solve(
-            |t, y| {
-                // At time 0 itself the model takes no dose in, which a solver of small steps does not notice.
-                let taken_in = (-k_a * t).exp() * k_a * (dose / volume);
-                vec![taken_in - v_m / volume * y[0] / (k_m + y[0])]
-            },
-            vec![ctx.constant(0.0)],
-            &times,
-            0.125,
-        );
-        let concentration = column(ctx, &states, 0);
+        // Steps of an eighth of a day, of measurements that are half a day apart.
+        let start = (0.0, ctx.constant(0.0));
+        let concentration = ctx.graph().runge_kutta(start, &times, 4, |t, y| {
+            // At time 0 itself the model takes no dose in, which a solver of small steps does not notice.
+            let taken_in = (-k_a * t).exp() * k_a * (dose / volume);
+            Ok(taken_in - v_m / volume * y / (k_m + y))
+        })?;
         ctx.observe("C_hat", LogNormal::new(concentration.log(), sigma), ctx.constant(measured.clone()))
     }))
 }
@@ -292,21 +240,16 @@ fn lotka_volterra(data: &Data) -> Result<AnyModel, DataError> {
         let start = ctx.sample("z_init", LogNormal::new(10.0_f64.ln(), 1.0).iid(2))?;
         let sigma = ctx.sample("sigma", LogNormal::new(-1.0, 1.0).iid(2))?;
         let [alpha, beta, gamma, delta] = [0, 1, 2, 3].map(|k| theta.element(0, k));
-        let states = solve(
-            |_, z| {
-                let (prey, predator) = (z[0], z[1]);
-                vec![(alpha - beta * predator) * prey, (delta * prey - gamma) * predator]
-            },
-            vec![start.element(0, 0), start.element(0, 1)],
-            &times,
-            0.2,
-        );
+        let [prey, predator] = [0, 1].map(|k| start.element(0, k));
+        let states = ctx.graph().runge_kutta((0.0, [prey, predator]), &times, 5, |_, [prey, predator]| {
+            Ok([(alpha - beta * predator) * prey, (delta * prey - gamma) * predator])
+        })?;
         for (k, first) in first.iter().enumerate().take(2) {
             let sigma = sigma.element(0, k);
             let measured: Vec<f64> = y.iter().skip(k).step_by(2).copied().collect();
             let (init, rest) = (format!("y_init[{k}]"), format!("y[{k}]"));
             ctx.observe(&init, LogNormal::new(start.element(0, k).log(), sigma), *first)?;
-            let law = LogNormal::new(column(ctx, &states, k).log(), sigma);
+            let law = LogNormal::new(states[k].log(), sigma);
             ctx.observe(&rest, law, ctx.constant(measured))?;
         }
         Ok(())
@@ -324,26 +267,24 @@ fn epidemic(data: &Data) -> Result<AnyModel, DataError> {
         let delta = ctx.sample("delta", HalfCauchy::new(1.0))?;
         // The susceptible, the infected, the bacteria, and who was infected since the last measurement: as the
         // difference of two numbers of susceptible people, few infections would be lost to rounding.
-        let mut state: Vec<Var<'_>> = [0, 1, 3].map(|k| ctx.constant(y0[k])).to_vec();
-        let (mut states, mut before) = (Vec::with_capacity(times.len()), 0.0);
+        let mut state = [0, 1, 3].map(|k| ctx.constant(y0[k]));
+        let (mut infected, mut measured, mut before) = (Vec::new(), Vec::new(), 0.0);
         for &end in &times {
-            state.truncate(3);
-            state.push(ctx.constant(0.0));
-            let found = solve(
-                |_, y| {
-                    let infections = beta * y[2] / (y[2] + HALF) * y[0];
-                    vec![-infections, infections - gamma * y[1], xi * y[1] - delta * y[2], infections]
-                },
-                state,
-                &[end - before],
-                0.5,
-            );
-            state = found[0].clone();
-            states.push(state.clone());
+            let [susceptible, ill, bacteria] = state;
+            let start = [susceptible, ill, bacteria, ctx.constant(0.0)];
+            let found = ctx.graph().runge_kutta((before, start), &[end], 14, |_, [s, i, b, _]| {
+                let infections = beta * b / (b + HALF) * s;
+                Ok([-infections, infections - gamma * i, xi * i - delta * b, infections])
+            })?;
+            let [susceptible, ill, bacteria, since] = found.map(|found| found.element(0, 0));
+            state = [susceptible, ill, bacteria];
+            infected.push(since);
+            measured.push(bacteria);
             before = end;
         }
-        ctx.observe("stoi_hat", Poisson::new(column(ctx, &states, 3)), ctx.constant(cases.clone()))?;
-        let law = LogNormal::new(column(ctx, &states, 2).log(), 0.15);
+        let [infected, measured] = [infected, measured].map(|each| ctx.graph().stack(&each, 0));
+        ctx.observe("stoi_hat", Poisson::new(infected), ctx.constant(cases.clone()))?;
+        let law = LogNormal::new(measured.log(), 0.15);
         ctx.observe("B_hat", law, ctx.constant(bacteria.clone()))
     }))
 }
