@@ -419,16 +419,17 @@ fn rows_of_a_table_by_index() {
     assert_eq!(norms.iter().map(|norm| norm.is_finite()).collect::<Vec<_>>(), finite);
 }
 
-/// The squared norm of a gradient by a table of which a record uses one row, whose index may be bad; of one that it uses
-/// twice, and of other arrays, there is none.
+/// The squared norm of a gradient by a table of which a record uses one row, whose index may be bad; of two rows, and of
+/// other arrays, there is none.
 #[test]
 fn the_norm_of_one_row_needs_no_table() {
     let x = ndarray::array![[1.0, -2.0], [0.5, 3.0], [1.0, 1.0]];
-    let group = vec![999.0, 3.0, 1000.0];
-    let records = Records::from_columns([("x", Column::from(x)), ("g", Column::from(group))]).unwrap();
+    let (group, other) = (vec![999.0, 3.0, 1000.0], vec![999.0, 4.0, 5.0]);
+    let columns = [("x", Column::from(x)), ("g", Column::from(group)), ("h", Column::from(other))];
+    let records = Records::from_columns(columns).unwrap();
     let graph = Graph::new();
     let record = Record::new(&graph, records.schema());
-    let (x, g) = (record.get("x").unwrap(), record.get("g").unwrap());
+    let [x, g, h] = ["x", "g", "h"].map(|name| record.get(name).unwrap());
     let (w, table) = (graph.input("w", [2]).unwrap(), graph.input("t", [1000, 2]).unwrap());
     let once = x.dot(w) + x.dot(table.gather(g));
     let found = squared_row_norms(once, &[w, table]).unwrap();
@@ -445,8 +446,15 @@ fn the_norm_of_one_row_needs_no_table() {
     slow.set("t", &[0.0; 2000]).unwrap();
     let rows = slow.rows(&records, &[0, 1]).unwrap();
     assert_eq!(rows.rows().into_iter().map(|row| row.dot(&row)).collect::<Vec<_>>(), [5.0, 9.25]);
-    let twice = once + 2.0 * table.gather(g).tanh().sum();
-    assert!(squared_row_norms(twice, &[w, table]).unwrap().iter().all(Option::is_none));
+    // The same row twice is one: x + (2, 2). Rows that may differ are none.
+    let twice = once + 2.0 * table.gather(g).sum();
+    let found = squared_row_norms(twice, &[table]).unwrap()[0].unwrap();
+    let program = Program::new(&graph, &[found]).unwrap();
+    let norms = ExecutionPlan::<f64>::new(&program).evaluate(&records, &[0, 1], 0).unwrap();
+    assert_eq!((norms[[0, 0]], norms[[1, 0]]), (9.0, 31.25));
+    assert!(
+        squared_row_norms(once + table.gather(h).sum(), &[w, table]).unwrap().iter().all(Option::is_none)
+    );
     assert!(squared_row_norms(w.sum(), &[w]).unwrap()[0].is_none());
     assert!(squared_row_norms(x, &[w]).is_err());
 }
