@@ -176,11 +176,19 @@ fn hidden_markov(name: &str, data: &Data) -> Result<AnyModel, DataError> {
         }
         let moves = ctx.graph().stack(&rows, 0).log();
         // Two numbers in ascending order, positive unless the densities are normal ones of logarithms.
-        let set = if scales.is_some() { Constraint::Ordered } else { Constraint::PositiveOrdered };
         let mut ordered = |name: &str, centres: [f64; 2]| -> CoreResult<Var<'_>> {
             let prior = Normal::new(ctx.constant(centres.to_vec()), 1.0);
-            let value = ctx.sample(name, ImproperUniform::new(set, 2))?;
-            ctx.factor(&format!("prior of {name}"), prior.log_prob(value).sum())?;
+            if !waits {
+                let set = if scales.is_some() { Constraint::Ordered } else { Constraint::PositiveOrdered };
+                let value = ctx.sample(name, ImproperUniform::new(set, 2))?;
+                ctx.factor(&format!("prior of {name}"), prior.log_prob(value).sum())?;
+                return Ok(value);
+            }
+            // Rates by their logarithms: as numbers in order, a fit finds a mode where the second ones are the prior's.
+            let logarithm =
+                ctx.sample(&format!("log {name}"), ImproperUniform::new(Constraint::Ordered, 2))?;
+            let value = ctx.deterministic(name, logarithm.exp())?;
+            ctx.factor(&format!("prior of {name}"), (prior.log_prob(value) + logarithm).sum())?;
             Ok(value)
         };
         let (names, centres) = match of_one_series {
