@@ -195,8 +195,8 @@ impl Specification {
     ///
     /// # Errors
     ///
-    /// [`Error::Formula`] for priors of what is not there, for ordinal outcomes without an intercept, and for more than
-    /// 10,000 coefficients by group.
+    /// [`Error::Formula`] for priors of what is not there, for ordinal outcomes without an intercept, for counts with
+    /// an offset and effects by group without one, and for more than 10,000 coefficients by group.
     pub fn new(family: Family, outcome: Outcome, design: &Design, priors: &[NamedPrior]) -> Result<Self> {
         let wrong = |reason: String| Error::Formula { reason };
         let intercept = design.matrix.columns.iter().any(is_constant);
@@ -204,6 +204,12 @@ impl Specification {
         {
             let told =
                 "cutpoints take the place of the intercept of ordinal outcomes: leave '0 +' or '- 1' out";
+            return Err(wrong(told.to_owned()));
+        }
+        // An offset is centred by what the intercept is, and counts of a hundred times the mean are where a fit is lost.
+        if family.counts() && design.offset.is_some() && !intercept && !design.groups.is_empty() {
+            let told =
+                "counts with an offset and effects by group need an intercept: leave '0 +' or '- 1' out";
             return Err(wrong(told.to_owned()));
         }
         let mut columns = scaled(&design.matrix, intercept, true);

@@ -284,6 +284,7 @@ fn mistakes_say_what_to_do() {
         ("sex ~ age", Family::Gaussian, "age=normal(0,1)", "sex = [LOW, HIGH]"),
         ("y >= 3 ~ age", Family::Poisson, "age=normal(0,1)", "is yes or no"),
         ("z ~ 0 + age", Family::Ordinal, "age=normal(0,1)", "cutpoints"),
+        ("y ~ 0 + age + offset(age) + (1 | job)", Family::Poisson, "age=normal(0,1)", "need an intercept"),
         ("y ~ age", Family::Gaussian, "agee=normal(0,1)", "no coefficient or term 'agee'"),
         ("y ~ age", Family::Gaussian, "age=halfnormal(1)", "sigma (halfnormal)"),
     ] {
