@@ -144,8 +144,8 @@ fn a_formula_gives_a_table_a_report_and_a_model_that_predicts() {
     assert!(told.contains("stranger.csv:2") && !told.contains("zz9plural"), "{told}");
 }
 
-/// Of numbers the ends of an interval of outcomes stand beside those of the mean; what a file says of the family's other
-/// values is checked.
+/// Of numbers the ends of an interval of outcomes stand beside those of the mean; what a file says of the family's
+/// other values is checked.
 #[test]
 fn outcomes_have_intervals_and_files_sound_draws() {
     let folder = folder("outcomes");

@@ -76,8 +76,8 @@ fn a_twin_has_its_files_and_is_like_the_table() {
     folder.good("fit people.csv --schema s.toml --epsilon 2 --out out --overwrite");
 }
 
-/// Zeros of an amount, a price, and a limit far beyond the whole numbers that have a cell each: of 6,000 records each heap is
-/// known to within 60 or so, and twins have 6,000 rows. Other numbers are not made round.
+/// Zeros of an amount, a price, and a limit far beyond the whole numbers that have a cell each: of 6,000 records each
+/// heap is known to within 60 or so, and twins have 6,000 rows. Other numbers are not made round.
 #[test]
 fn heaps_of_any_numbers_are_kept() {
     let folder = Folder::new(TWIN, "twin-heaps");

@@ -370,9 +370,9 @@ fn bounded_by_hand(ctx: &mut Ctx) -> Result<()> {
     Ok(())
 }
 
-/// A latent value whose upper bound is another one, by guides at latent values and at parameters, and in coordinates from
-/// a fit to made-up records. The likelihood alone is normal around 2 and 1 with standard deviations 1/20; the density of
-/// `b` given `a` moves `a` by a fortieth of one.
+/// A latent value whose upper bound is another one, by guides at latent values and at parameters, and in coordinates
+/// from a fit to made-up records. The likelihood alone is normal around 2 and 1 with standard deviations 1/20; the
+/// density of `b` given `a` moves `a` by a fortieth of one.
 #[test]
 fn bounds_may_be_values_of_the_model() {
     let around = |middle: f64| -> Vec<f64> { (0..400).map(|i| middle + [1.0, -1.0][i % 2]).collect() };

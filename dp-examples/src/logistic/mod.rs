@@ -139,8 +139,8 @@ pub struct FoundWeights {
     pub deviations: Vec<f64>,
     /// Covariance of the posterior, row by row, where the fit knows one.
     pub covariance: Option<Vec<f64>>,
-    /// Where the noisy steps led (see [`NoiseAware::point`](dp_vi::NoiseAware)), which predicts better than the means where
-    /// they stop short of the mode.
+    /// Where the noisy steps led (see [`NoiseAware::point`](dp_vi::NoiseAware)), which predicts better than the means
+    /// where they stop short of the mode.
     pub point: Vec<f64>,
     /// Standard deviations that there would be without privacy noise, where the fit knows of the noise.
     pub without_noise: Option<Vec<f64>>,

@@ -154,10 +154,7 @@ impl Fitted {
         let found = self.fit.noise_aware().filter(|found| self.flat.is_none() && found.sites == ["b"])?;
         let point = found.point.as_deref()?;
         Some(match &self.whitening {
-            Some(whitening) => {
-                let weights = whitening.weights(point);
-                weights.iter().zip(&specification.columns).map(|(w, column)| column.prior.1 * w).collect()
-            }
+            Some(whitening) => on_public_scale(whitening, point, specification),
             None => point.to_vec(),
         })
     }
@@ -236,9 +233,8 @@ impl Fitted {
                 row.iter_mut().zip(&shift.direction).for_each(|(value, along)| *value += length * along);
             }
             let there: Vec<f64> = row.iter().copied().collect();
-            let weights = whitening.weights(&there);
-            let places = row.iter_mut().zip(&specification.columns).zip(weights);
-            places.for_each(|((value, column), weight)| *value = column.prior.1 * weight);
+            let scaled = on_public_scale(whitening, &there, specification);
+            row.iter_mut().zip(scaled).for_each(|(value, scaled)| *value = scaled);
         }
         Ok(draws)
     }
@@ -257,6 +253,12 @@ impl Fitted {
     pub fn intervals(&self) -> &'static str {
         self.privacy.intervals.unwrap_or("leave out noise")
     }
+}
+
+/// Coefficients of whitened features, which are in units of their priors, on the scale of the public bounds.
+fn on_public_scale(whitening: &Whitening, whitened: &[f64], specification: &Specification) -> Vec<f64> {
+    let weights = whitening.weights(whitened);
+    weights.iter().zip(&specification.columns).map(|(weight, column)| column.prior.1 * weight).collect()
 }
 
 /// Draws of the prior, in the place of others, of the values that whitened families have.

@@ -81,13 +81,14 @@ impl ModelFile {
         let groups = self.draws.groups.iter().zip(&self.specification.groups);
         let sound = draws > 0
             && wide(&self.draws.coefficients, self.draws.names.len())
-            && self.draws.point.as_ref().is_none_or(|point| point.len() == self.draws.names.len())
+            && self.draws.point.as_ref().is_none_or(|point| {
+                point.len() == self.draws.names.len() && point.iter().all(|x| x.is_finite())
+            })
             && self.draws.groups.len() == self.specification.groups.len()
             && groups.clone().all(|(drawn, group)| {
                 drawn.levels == group.levels && wide(&drawn.draws, drawn.levels.len() * drawn.names.len())
             })
-            && self.draws.more.iter().all(|(_, numbers)| numbers.len() == draws)
-            && self.draws.point.iter().flatten().all(|x| x.is_finite());
+            && self.draws.more.iter().all(|(_, numbers)| numbers.len() == draws);
         if !sound {
             return Err("its draws are not complete".to_owned());
         }

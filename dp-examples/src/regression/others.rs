@@ -29,9 +29,10 @@ pub fn schema(arguments: &SchemaArguments) -> Result<(), Failure> {
     Ok(std::io::stdout().lock().write_all(text.as_bytes())?)
 }
 
-/// Predicts from a model file: for each record its line, the mean outcome, and the ends of the 90 % interval of that mean; of
-/// numbers and counts those of the outcome itself, and of ordered categories the probability of each. What is predicted for a value outside its public bounds is the prediction for the nearer
-/// bound; how many there are in the file is said to the standard error.
+/// Predicts from a model file: for each record its line, the mean outcome, and the ends of the 90 % interval of that
+/// mean; of numbers and counts those of the outcome itself, and of ordered categories the probability of each. What is
+/// predicted for a value outside its public bounds is the prediction for the nearer bound; how many there are in the
+/// file is said to the standard error.
 ///
 /// # Errors
 ///

@@ -98,10 +98,10 @@ fn sigmoid(z: f64) -> f64 {
 
 /// Predictions for the records of a design.
 ///
-/// What is predicted is predicted at one point, and intervals are of the posterior's draws. Where the noise leaves much
-/// open, an average over the posterior is an average over what the prior allows: of a rare outcome it says one half, and
-/// of counts the largest there can be.
-/// On 14 tables at ε of .3 and 1 log losses at the point are up to .36 smaller, and root mean square errors up to a half.
+/// What is predicted is predicted at one point, and intervals are of the posterior's draws. Where the noise leaves
+/// much open, an average over the posterior is an average over what the prior allows: of a rare outcome it says one
+/// half, and of counts the largest there can be. Losses of predictions over a constant's are, in geometric mean over
+/// 25 real tables, .86 at the point and .96 for averages over the posterior at ε = .3, and .83 and .86 at 1.
 ///
 /// Means are within the public bounds of the outcome at every draw, because outcomes are.
 ///

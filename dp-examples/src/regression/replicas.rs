@@ -13,13 +13,14 @@ const MANY: f64 = 200.0;
 /// records.
 ///
 /// ```text
-/// gaussian  y_d = μ_d + σ_d z(u_d)                  student  y_d = μ_d + σ_d t_{ν_d}(u_d)            z, t quantiles
-/// counts    y_d = the quantile at v_d of a Poisson law of mean μ_d g_d,    g_d the quantile at u_d of Gamma(φ_d, φ_d), or 1
+/// gaussian  y_d = μ_d + σ_d z(u_d)           student  y_d = μ_d + σ_d t_{ν_d}(u_d)         z, t quantiles
+/// counts    y_d = the quantile at v_d of a Poisson law of mean μ_d g_d
+///           g_d the quantile at u_d of Gamma(φ_d, φ_d), or 1
 ///           0 where w_d is below the share of zeros
 /// ```
 ///
-/// `u_d`, `v_d` and `w_d` are fixed and spread evenly over the draws, multiples of irrational numbers less their whole parts,
-/// so that the same model predicts the same.
+/// `u_d`, `v_d` and `w_d` are fixed and spread evenly over the draws, multiples of irrational numbers less their whole
+/// parts, so that the same model predicts the same.
 pub(super) struct Replicas {
     /// What is added to a mean.
     added: Option<Vec<f64>>,
@@ -103,8 +104,8 @@ fn dispersed(phi: f64, chance: f64) -> f64 {
     if phi > 1e9 { 1.0 } else { Gamma::new(phi, phi).quantile(chance) }
 }
 
-/// The least count that a Poisson law of this mean does not exceed with this probability; above [`MANY`] by the cube root
-/// of a gamma variable, which is nearly normal (Wilson and Hilferty 1931).
+/// The least count that a Poisson law of this mean does not exceed with this probability; above [`MANY`] by the cube
+/// root of a gamma variable, which is nearly normal (Wilson and Hilferty 1931).
 fn quantile_of_count(mean: f64, chance: f64) -> f64 {
     if mean.is_nan() {
         return mean;

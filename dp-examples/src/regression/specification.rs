@@ -206,7 +206,8 @@ impl Specification {
                 "cutpoints take the place of the intercept of ordinal outcomes: leave '0 +' or '- 1' out";
             return Err(wrong(told.to_owned()));
         }
-        // An offset is centred by what the intercept is, and counts of a hundred times the mean are where a fit is lost.
+        // An offset is centred by what the intercept is, and counts of a hundred times the mean are where a fit is
+        // lost.
         if family.counts() && design.offset.is_some() && !intercept && !design.groups.is_empty() {
             let told =
                 "counts with an offset and effects by group need an intercept: leave '0 +' or '- 1' out";

@@ -22,11 +22,11 @@ const BLOCKS: usize = 64;
 
 /// A column's cells; the cell after the last one is for missing values.
 ///
-/// Categories, and whole numbers and days of which there are not too many, have a cell each. Of other numbers the ends of
-/// the public bounds have a cell each, and so has each multiple between them of a unit, which is the smallest power of ten of
-/// which there are at most 10,000; what lies between two of these has one cell. Numbers heap at ends and at round numbers (no
-/// income, a limit that is reached, a price), whatever they measure, and a heap in a cell with others would be spread over
-/// them.
+/// Categories, and whole numbers and days of which there are not too many, have a cell each. Of other numbers the ends
+/// of the public bounds have a cell each, and so has each multiple between them of a unit, which is the smallest power
+/// of ten of which there are at most 10,000; what lies between two of these has one cell. Numbers heap at ends and at
+/// round numbers (no income, a limit that is reached, a price), whatever they measure, and a heap in a cell with
+/// others would be spread over them.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Grid<'s> {
     kind: &'s Kind,
@@ -36,9 +36,9 @@ pub(super) struct Grid<'s> {
     within: Option<(f64, f64)>,
 }
 
-/// The round numbers of a grid, in increasing order: the lower bound, multiples of a unit, the upper bound. Each has a cell,
-/// with an even place, and so has what lies between two of them. Where bounds are so far from zero that multiples cannot be
-/// told apart, there are as many numbers at equal distances from the lower bound in their place.
+/// The round numbers of a grid, in increasing order: the lower bound, multiples of a unit, the upper bound. Each has a
+/// cell, with an even place, and so has what lies between two of them. Where bounds are so far from zero that
+/// multiples cannot be told apart, there are 1,023 numbers at equal distances in their place.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Round {
     low: f64,
@@ -162,7 +162,8 @@ impl<'s> Grid<'s> {
         }
     }
 
-    /// The least and the greatest number of these cells: whole numbers and days of them, or what they have between them.
+    /// The least and the greatest number of these cells: whole numbers and days of them, or what they have between
+    /// them.
     fn ends(&self, (first, last): (usize, usize)) -> (f64, f64) {
         let (from, to) = match (self.kind, self.round) {
             (Kind::Real { .. }, Some(round)) => (round.around(first).0, round.around(last).1),
@@ -193,7 +194,8 @@ impl<'s> Grid<'s> {
         (to - from + both).max(0.0)
     }
 
-    /// The number or day of the cells from `first` to `last` at a share from 0 to 1 of the way; the place of a category.
+    /// The number or day of the cells from `first` to `last` at a share from 0 to 1 of the way; the place of a
+    /// category.
     pub(super) fn at(&self, cells: (usize, usize), share: f64) -> f64 {
         let (from, to) = self.ends(cells);
         match self.kind {
@@ -282,8 +284,8 @@ mod tests {
     }
 
     proptest! {
-        /// Cells are in the order of their numbers; a number between the ends of its cell goes back to it, and is found at
-        /// the share of the way that it was made at; measures add up.
+        /// Cells are in the order of their numbers; a number between the ends of its cell goes back to it, and is
+        /// found at the share of the way that it was made at; measures add up.
         #[test]
         fn cells_and_numbers(kind in kinds(), share in 0.0..1.0_f64, place in 0.0..1.0_f64) {
             let grid = Grid::new(&kind);

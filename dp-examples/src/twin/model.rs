@@ -356,25 +356,19 @@ impl Model {
         let former = own.within.unwrap_or((f64::NEG_INFINITY, f64::INFINITY));
         let within = (former.0.max(low), former.1.min(high));
         let own_range_is_empty = within.0 > within.1;
-        let (whole, narrowed) = (own.grid(), Grid::new(&own.kind).within(Some(within)));
-        // How much of a piece is in a part of it: of numbers that are no round ones next to nothing is at one of them.
-        let parts = own.pieces.iter().map(|&(from, to, _)| {
-            let (start, end) = (from.max(first), to.min(last));
-            let little = |grid: &Grid<'_>, cells| {
-                grid.measure(cells) + 1e-9 * whole.measure((from, to)).max(f64::MIN_POSITIVE)
-            };
-            let there = start <= end;
-            if there { (little(&narrowed, (start, end)) / little(&whole, (from, to))).min(1.0) } else { 0.0 }
-        });
-        let parts: Vec<f64> = parts.collect();
-        own.within = Some(within);
-        for (((from, to, mass), &level), part) in own.pieces.iter_mut().zip(&own.levels).zip(parts) {
+        let whole = Grid::new(&own.kind).within(own.within);
+        let narrowed = whole.clone().within(Some(within));
+        for ((from, to, mass), &level) in own.pieces.iter_mut().zip(&own.levels) {
             // Of a level without records something may be asked all the same: cells count a little.
             let cells = (*to - *from + 1) as f64;
             // What was asked for before is all that there is.
             let held = *mass + if asked { 0.0 } else { 1e-9 * cells };
             let (start, end) = ((*from).max(first), (*to).min(last));
-            let kept = held * part;
+            // Of numbers that are no round ones next to nothing is at one of them.
+            let all = whole.measure((*from, *to));
+            let little = 1e-9 * all.max(f64::MIN_POSITIVE);
+            let share = if start <= end { narrowed.measure((start, end)) + little } else { 0.0 };
+            let kept = held * (share / (all + little)).min(1.0);
             before[level] += held;
             after[level] += kept;
             if kept > 0.0 {
@@ -382,6 +376,7 @@ impl Model {
             }
             *mass = kept;
         }
+        own.within = Some(within);
         let tree = self.tree()?;
         let mut potentials = self.conditionals.clone();
         let clique = self.cliques.iter().position(|clique| clique.column == place).unwrap_or(0);
