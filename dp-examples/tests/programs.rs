@@ -210,6 +210,47 @@ fn anybody_can_predict_from_the_json() {
     }
 }
 
+/// A model file of the short form predicts what its point says, for records of another file.
+#[test]
+fn the_short_form_leaves_a_model_that_predicts() {
+    let folder = Folder::new(FIT, "short-model");
+    folder.write("people.csv", people());
+    folder.write("bounds.toml", BOUNDS);
+    folder.write("new.csv", "hours,sex,age\n20,male,40\n90,female,95\n");
+    for extra in [&[][..], &["--clip-norm", "1"]] {
+        let steps = ["--steps", "50", "--json", "out.json", "--model", "m.json"];
+        let output = folder.run(&[&GOOD[..], &steps, extra].concat());
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        assert!(String::from_utf8_lossy(&output.stdout).contains("Model: m.json"));
+        let json: serde_json::Value = serde_json::from_str(&folder.read("out.json")).expect("JSON");
+        let point = |place: usize| json["weights"][place]["point"].as_f64().expect("a number");
+        let predictions = folder.run(&["predict", "m.json", "new.csv"]);
+        assert!(predictions.status.success(), "{}", String::from_utf8_lossy(&predictions.stderr));
+        let text = String::from_utf8(predictions.stdout).expect("UTF-8");
+        let found: Vec<Vec<f64>> = text
+            .lines()
+            .skip(1)
+            .map(|line| line.split(',').filter_map(|cell| cell.parse().ok()).collect())
+            .collect();
+        // By the bounds of the file; nobody is older than 90.
+        let records = [[1.0, 2.0 * 23.0 / 73.0 - 1.0, 1.0, 2.0 * 19.0 / 98.0 - 1.0], [
+            1.0,
+            1.0,
+            0.0,
+            2.0 * 89.0 / 98.0 - 1.0,
+        ]];
+        assert_eq!(found.len(), 2, "{text}");
+        for (record, cells) in records.iter().zip(&found) {
+            let predictor: f64 = record.iter().enumerate().map(|(place, x)| x * point(place)).sum();
+            let probability = 1.0 / (1.0 + (-predictor).exp());
+            assert!(cells.iter().any(|cell| (cell - probability).abs() < 1e-6), "{probability}: {text}");
+        }
+    }
+    let refused = folder.run(&[&GOOD[..], &["--model", "people.csv"]].concat());
+    assert_eq!(refused.status.code(), Some(2));
+    assert_eq!(folder.read("people.csv"), people());
+}
+
 #[test]
 fn a_fixed_seed_repeats_and_says_that_it_is_not_private() {
     let folder = Folder::new(FIT, "seed");

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use super::coding::{self, Product};
 use super::expression::{Expression, Range};
 use super::spline::{b_splines, legendre};
-use super::{Factor, Formula, Term, name};
+use super::{Factor, Formula, Group, Term, name};
 use crate::schema::{Frame, Values};
 use crate::{Error, Result};
 
@@ -17,6 +17,9 @@ pub const MOST_COLUMNS: usize = 2_000;
 
 /// Most numbers of a design matrix: 8 GiB.
 const MOST_ENTRIES: usize = 1 << 30;
+
+/// Most groups of a term: their names are written down before what a model may have of coefficients is known.
+const MOST_GROUPS: usize = 1 << 20;
 
 /// What is publicly known of a column of a design matrix.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
@@ -67,7 +70,7 @@ pub struct Matrix {
 /// Coefficients that differ by group, for all records.
 #[derive(Clone, PartialEq)]
 pub struct GroupMatrix {
-    /// The column of the groups.
+    /// The column of the groups, or those whose combinations they are: `school:class`.
     pub column: String,
     /// The groups.
     pub levels: Vec<String>,
@@ -113,24 +116,45 @@ impl Design {
             });
         }
         let groups = formula.groups.iter().map(|group| {
-            let Values::Categories { codes, names } = frame.column(&group.column)? else {
-                return Err(wrong(format!(
-                    "({} | {}): groups are categories, and {} is a column of numbers; list its values as categories",
-                    group.terms.iter().map(ToString::to_string).collect::<Vec<_>>().join(" + "),
-                    name(&group.column),
-                    name(&group.column)
-                )));
-            };
+            let (codes, levels) = groups_of(group, frame)?;
             Ok(GroupMatrix {
-                column: group.column.clone(),
-                levels: names.clone(),
-                codes: codes.iter().map(|&code| i64::from(code)).collect(),
+                column: group.name(),
+                levels,
+                codes,
                 matrix: self::matrix(&group.terms, frame)?,
             })
         });
         let groups = groups.collect::<Result<_>>()?;
         Ok(Self { matrix, groups, offset, offset_range })
     }
+}
+
+/// Which group each record belongs to, and the names of all groups: categories of a column, or all combinations of those
+/// of several, of which those of the last change fastest.
+fn groups_of(group: &Group, frame: &Frame) -> Result<(Vec<i64>, Vec<String>)> {
+    let (mut codes, mut levels) = (vec![0; frame.len()], Vec::new());
+    for column in &group.columns {
+        let Values::Categories { codes: own, names } = frame.column(column)? else {
+            return Err(wrong(format!(
+                "({} | {}): groups are categories, and {} is a column of numbers; list its values as categories",
+                group.terms.iter().map(ToString::to_string).collect::<Vec<_>>().join(" + "),
+                group.written(),
+                name(column)
+            )));
+        };
+        if levels.len().max(1).saturating_mul(names.len()) > MOST_GROUPS {
+            return Err(wrong(format!("the groups {} are more than {MOST_GROUPS}", group.written())));
+        }
+        codes.iter_mut().zip(own).for_each(|(code, &own)| *code = *code * names.len() as i64 + i64::from(own));
+        levels = match levels.is_empty() {
+            true => names.clone(),
+            false => levels
+                .iter()
+                .flat_map(|level| names.iter().map(move |name| format!("{level}:{name}")))
+                .collect(),
+        };
+    }
+    Ok((codes, levels))
 }
 
 impl Matrix {

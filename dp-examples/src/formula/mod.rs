@@ -96,13 +96,32 @@ impl PartialEq for Term {
     }
 }
 
-/// Intercepts and slopes that differ by group: `(terms | column)`.
+/// Intercepts and slopes that differ by group: `(terms | column)`, or `(terms | column:column)`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Group {
     /// What has a coefficient for each group.
     pub terms: Vec<Term>,
-    /// The column whose categories are the groups.
-    pub column: String,
+    /// The columns whose categories, or combinations of them, are the groups.
+    pub columns: Vec<String>,
+}
+
+impl Group {
+    /// `school`, or `school:class`.
+    ///
+    /// ```
+    /// let formula: dp_examples::formula::Formula = "score ~ (1 | school/class)".parse()?;
+    /// let groups: Vec<String> = formula.groups.iter().map(|group| group.name()).collect();
+    /// assert_eq!(groups, ["school", "school:class"]);
+    /// # Ok::<(), dp_examples::Error>(())
+    /// ```
+    pub fn name(&self) -> String {
+        self.columns.join(":")
+    }
+
+    /// The same as it is written in a formula.
+    pub(crate) fn written(&self) -> String {
+        self.columns.iter().map(|column| name(column)).collect::<Vec<_>>().join(":")
+    }
 }
 
 /// A formula, read and expanded.
@@ -115,7 +134,7 @@ pub struct Group {
 /// let formula: Formula = "income ~ age*sex - age + offset(log(hours)) + (1 | job)".parse()?;
 /// let terms: Vec<String> = formula.terms.iter().map(ToString::to_string).collect();
 /// assert_eq!(terms, ["1", "sex", "age:sex"]);
-/// assert_eq!((formula.offsets.len(), formula.groups[0].column.as_str()), (1, "job"));
+/// assert_eq!((formula.offsets.len(), formula.groups[0].name().as_str()), (1, "job"));
 /// assert_eq!(formula.columns(), ["sex", "age", "hours", "job"]);
 ///
 /// let told = "y ~ a + + (b".parse::<Formula>().unwrap_err().to_string();
@@ -178,7 +197,7 @@ impl Formula {
             return Ok(self.clone());
         }
         let taken =
-            |column: &str| column == self.outcome() || self.groups.iter().any(|group| group.column == column);
+            |column: &str| column == self.outcome() || self.groups.iter().any(|group| group.columns.iter().any(|other| other == column));
         let names: Vec<String> = columns.into_iter().filter(|column| !taken(column)).map(name).collect();
         if names.is_empty() {
             let reason = format!(
@@ -215,7 +234,7 @@ impl Formula {
             factor.columns().into_iter().for_each(&mut add);
         }
         self.offsets.iter().flat_map(Expression::columns).for_each(&mut add);
-        self.groups.iter().map(|group| group.column.as_str()).for_each(&mut add);
+        self.groups.iter().flat_map(|group| &group.columns).map(String::as_str).for_each(&mut add);
         found
     }
 

@@ -113,6 +113,29 @@ fn groups_offsets_and_outcomes() {
     assert_eq!(formula.terms[1].to_string(), "`the x`");
 }
 
+/// Groups within groups are those of the outer column, and those of all combinations.
+#[test]
+fn groups_are_nested() {
+    let frame = frame();
+    let design = |text: &str| Design::new(&text.parse().unwrap(), &frame).unwrap();
+    let nested = design("y ~ (a | s/t)");
+    let both = design("y ~ (a | s) + (a | s:t)");
+    assert!(nested == both);
+    let [outer, inner] = &nested.groups[..] else { panic!("{}", nested.groups.len()) };
+    assert_eq!((outer.column.as_str(), inner.column.as_str()), ("s", "s:t"));
+    assert_eq!(inner.levels, ["u:p", "u:q", "v:p", "v:q", "w:p", "w:q"]);
+    let of = |column: &str| design(&format!("y ~ (1 | {column})")).groups.remove(0);
+    let of_t = of("t");
+    for ((code, s), t) in inner.codes.iter().zip(&outer.codes).zip(&of_t.codes) {
+        let (s, t) = (&outer.levels[*s as usize], &of_t.levels[*t as usize]);
+        assert_eq!(inner.levels[*code as usize], format!("{s}:{t}"));
+    }
+    let three: Formula = "y ~ (1 | s:t/r)".parse().unwrap();
+    assert_eq!(three.groups.iter().map(Group::name).collect::<Vec<_>>(), ["s:t", "s:t:r"]);
+    assert_eq!(three.columns(), ["s", "t", "r"]);
+    assert_eq!(of("s:t:r").levels.len(), 24);
+}
+
 /// A `~`, an operator or a bracket in quotes belongs to a name or a text.
 #[test]
 fn outcomes_are_told_apart_by_their_tokens() {
@@ -174,7 +197,11 @@ fn mistakes_say_where_and_what_to_do() {
         ("a + b", "a ~ after the outcome's column"),
         ("y ~ a ~ b", "a single ~"),
         ("y ~ a |", "(1 | group)"),
-        ("y ~ (1 | s:t)", "one column of groups"),
+        ("y ~ (1 | s*t)", "groups that cross"),
+        ("y ~ (1 | s + t)", "(1 | a) + (1 | b)"),
+        ("y ~ (1 | s/s)", "each column of groups once"),
+        ("y ~ (1 | s:)", "the column of the groups"),
+        ("y ~ (1 | s:a)", "(1 | s:a): groups are categories, and a is a column of numbers"),
         ("y ~ scale(a)", "all records"),
         ("y ~ bs(a, df=4)", "would be read from the records"),
         ("y ~ bs(a, knots=[11])", "does not lie between the public bounds 0 and 10"),

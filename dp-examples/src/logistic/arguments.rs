@@ -64,7 +64,11 @@ pub struct FitArguments {
     #[arg(long, value_name = "FRACTION", default_value = "0", value_parser = test_fraction, allow_hyphen_values = true)]
     pub test_fraction: f64,
 
-    /// Write weights, intervals, privacy and timings to this JSON file
+    /// Write the model to this JSON file, from which 'fit predict' predicts
+    #[arg(long, value_name = "FILE", value_parser = file)]
+    pub model: Option<PathBuf>,
+
+    /// Write weights, intervals and privacy to this JSON file
     #[arg(long, value_name = "FILE", value_parser = file)]
     pub json: Option<PathBuf>,
 
@@ -114,7 +118,11 @@ impl FitArguments {
     pub fn check_outputs(&self) -> Result<()> {
         crate::regression::arguments::check_outputs(
             &[("--data", Some(&self.data)), ("--bounds", self.bounds.as_deref())],
-            &[("--json", self.json.as_deref()), ("--svg", self.svg.as_deref())],
+            &[
+                ("--model", self.model.as_deref()),
+                ("--json", self.json.as_deref()),
+                ("--svg", self.svg.as_deref()),
+            ],
         )
     }
 

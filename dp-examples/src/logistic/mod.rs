@@ -2,9 +2,11 @@
 //!
 //! Here are the model and how it is fitted. [`design`] makes numbers of a table, or [`population`] draws records that
 //! anybody may have; [`summary`] is what a fit says about each weight, and [`table_text`] shows it. [`arguments`] and
-//! [`short_form`] are the program. Everything else is fitted by [`regression`](crate::regression).
+//! [`short_form`] are the program; the model file it writes is that of a formula with the same columns. Everything else
+//! is fitted by [`regression`](crate::regression).
 
 pub mod arguments;
+mod as_model;
 pub mod design;
 pub mod population;
 pub mod short_form;

@@ -4,16 +4,18 @@ use std::error::Error;
 use std::io::Write;
 
 use crate::logistic::arguments::FitArguments;
+use crate::logistic::as_model::AsModel;
 use crate::logistic::design::{Columns, Design, Intercept, Meaning};
 use crate::logistic::summary::{Marginal, WeightSummary};
 use crate::logistic::table_text::table_text;
 use crate::logistic::{self, Settings};
 use crate::output::write_whole;
 use crate::program::for_the_holder;
+use crate::regression::files::elsewhere;
 use crate::regression::posterior::Summary;
 use crate::report::forest::{self, Row};
 use crate::schema::bounds::Bounds;
-use crate::schema::clamped_in_words;
+use crate::schema::{Schema, clamped_in_words};
 use crate::table::Table;
 use crate::table::split::area_under_curve;
 use crate::table::split::{accuracy, log_loss, probabilities, split};
@@ -87,7 +89,11 @@ pub fn fit(arguments: FitArguments) -> Result<(), Box<dyn Error>> {
         });
         for_the_holder(&clamped_in_words(&schema.clamped(&arguments.data)?));
     }
-    let mut design = read(&arguments)?;
+    let (mut design, schema) = read(&arguments)?;
+    let as_model = match &arguments.model {
+        Some(_) => Some(AsModel::new(&arguments.positive_if, &design, &schema)?),
+        None => None,
+    };
     let seed = match arguments.test_seed_not_private {
         Some(number) => Seed::for_tests(number),
         None => Seed::from_os()?,
@@ -195,7 +201,12 @@ pub fn fit(arguments: FitArguments) -> Result<(), Box<dyn Error>> {
     };
     let json = serde_json::to_string_pretty(&outcome)? + "\n";
 
+    let model = as_model.map(|model| model.file(&found, &budget)).transpose()?;
+
     // Files come before the text, for a closed pipe ends it, and what has been paid for should not be lost.
+    if let (Some(path), Some(model)) = (&arguments.model, model) {
+        write_whole(path, model.as_bytes()).map_err(|error| elsewhere(error, &model))?;
+    }
     if let (Some(path), Some(picture)) = (&arguments.svg, picture) {
         write_whole(path, picture.as_bytes())?;
     }
@@ -235,7 +246,9 @@ pub fn fit(arguments: FitArguments) -> Result<(), Box<dyn Error>> {
         writeln!(out)?;
     }
     writeln!(out, "{report}")?;
-    for (what, path) in [("Picture", &arguments.svg), ("Results", &arguments.json)] {
+    for (what, path) in
+        [("Model", &arguments.model), ("Picture", &arguments.svg), ("Results", &arguments.json)]
+    {
         if let Some(path) = path {
             writeln!(out, "{what}: {}", path.display())?;
         }
@@ -243,8 +256,8 @@ pub fn fit(arguments: FitArguments) -> Result<(), Box<dyn Error>> {
     Ok(out.flush()?)
 }
 
-/// The records of the table as numbers.
-fn read(arguments: &FitArguments) -> crate::Result<Design> {
+/// The records of the table as numbers, and what the bounds say of its columns.
+fn read(arguments: &FitArguments) -> crate::Result<(Design, Schema)> {
     let (path, condition) = (&arguments.data, &arguments.positive_if);
     let features = arguments.features.as_deref();
     let bounds = arguments.bounds.as_deref().map_or_else(|| Ok(Bounds::none()), Bounds::read);
@@ -255,14 +268,14 @@ fn read(arguments: &FitArguments) -> crate::Result<Design> {
     if let Ok(bounds) = &bounds
         && let Some(design) = Design::read_in_parts(path, bounds, condition, features, Intercept::Included)
     {
-        return Ok(design);
+        return Ok((design, bounds.schema().clone()));
     }
     let (table, bounds) = (Table::read(path)?, bounds?);
     let table = bounds.complete(table, condition, features)?;
     let columns = Columns::read(&table, &bounds, condition, features, Intercept::Included)?;
     // The text takes more memory than the numbers, and nothing more is read from it.
     drop(table);
-    columns.finish()
+    Ok((columns.finish()?, bounds.schema().clone()))
 }
 
 fn described(

@@ -152,7 +152,7 @@ fn coefficients(found: &[Outcomes], delta: f64) -> Result<String> {
 }
 
 /// Writes a model that was paid for among the system's temporary files, and says where in the error.
-fn elsewhere(error: Error, model: &str) -> Error {
+pub(crate) fn elsewhere(error: Error, model: &str) -> Error {
     let place = rescue("fit", &[("model.json", model.as_bytes())]);
     match (error, place) {
         (Error::Unwritable { file, reason }, Some(place)) => {

@@ -237,7 +237,7 @@ impl Draws {
 
     /// The same, with these coefficients, on the scale of the public bounds, to predict means from.
     #[must_use]
-    pub(super) fn with_point(self, specification: &Specification, scaled: &[f64]) -> Self {
+    pub(crate) fn with_point(self, specification: &Specification, scaled: &[f64]) -> Self {
         let columns = (specification.columns.as_slice(), &margins(&specification.columns));
         let (found, _) = unscaled(scaled, columns, specification.units());
         Self { point: Some(found), ..self }

@@ -12,7 +12,7 @@ use crate::table::condition::Comparand;
 use crate::{Error, Result};
 
 /// By what records were turned into numbers.
-pub(super) struct Prepared {
+pub(crate) struct Prepared {
     pub(super) formula: Formula,
     pub(super) schema: Schema,
 }
@@ -27,11 +27,11 @@ pub(super) fn prepare(
 }
 
 /// By what records were turned into numbers, these, and their outcomes.
-pub(super) type WithOutcomes = (Prepared, Design, (Vec<f64>, Outcome));
+pub(crate) type WithOutcomes = (Prepared, Design, (Vec<f64>, Outcome));
 
 /// The design of a formula for the records of a table, and their outcomes. Records without one are left out where that
 /// is its policy.
-pub(super) fn prepare_with_outcomes(
+pub(crate) fn prepare_with_outcomes(
     formula: Formula,
     table: Table,
     schema: Schema,
@@ -115,7 +115,7 @@ fn prepare_and<T>(
             "'{formula}': no term is left that all records share, and a model of groups alone is not fitted; leave the \
              intercept in, as in {} ~ 1 + (1 | {})",
             name(formula.outcome()),
-            name(&formula.groups[0].column)
+            formula.groups[0].written()
         );
         return Err(Error::Formula { reason });
     }

@@ -149,7 +149,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Terms in parentheses, or `terms | group`.
+    /// Terms in parentheses, or `terms | group`. Groups `a/b` are those of `a`, and those of `a:b`.
     fn parenthesis(&mut self) -> Result<Piece> {
         let begun = (self.at, self.offsets.len(), self.groups.len());
         let inside = self.sum(Vec::new())?;
@@ -167,19 +167,43 @@ impl Parser<'_> {
             return Err(self.wrong("no offset or group before a |"));
         }
         self.at = after;
-        let Token::Name(column) = self.next() else {
-            self.at = after;
-            return Err(self.wrong("the column of the groups, as in (1 | group)"));
-        };
-        if matches!(self.token(), Token::Sign(":" | "/" | "*" | "+")) {
-            return Err(self.wrong("one column of groups; groups within groups are a column of their own"));
+        let mut columns = Vec::new();
+        self.groups_of_columns(&mut columns)?;
+        let mut nested = vec![columns.clone()];
+        while self.takes("/") {
+            self.groups_of_columns(&mut columns)?;
+            nested.push(columns.clone());
+        }
+        if matches!(self.token(), Token::Sign("*" | "+")) {
+            return Err(self.wrong("(1 | a) + (1 | b) for groups that cross; (1 | a:b) for their combinations"));
         }
         self.closes()?;
         if terms.is_empty() {
             return Err(self.wrong("an intercept or a column that differs by group"));
         }
-        self.groups.push(Group { terms, column });
+        self.groups.extend(nested.into_iter().map(|columns| Group { terms: terms.clone(), columns }));
         Ok(Piece::Special)
+    }
+
+    /// Columns whose combinations are groups, after those within which they are: `a:b`.
+    fn groups_of_columns(&mut self, columns: &mut Vec<String>) -> Result<()> {
+        loop {
+            let place = self.at;
+            match self.next() {
+                Token::Name(column) if !columns.contains(&column) => columns.push(column),
+                Token::Name(_) => {
+                    self.at = place;
+                    return Err(self.wrong("each column of groups once"));
+                }
+                _ => {
+                    self.at = place;
+                    return Err(self.wrong("the column of the groups, as in (1 | group)"));
+                }
+            }
+            if !self.takes(":") {
+                return Ok(());
+            }
+        }
     }
 }
 
