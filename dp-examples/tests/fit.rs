@@ -98,8 +98,9 @@ fn a_formula_gives_a_table_a_report_and_a_model_that_predicts() {
     // The table has what was printed, with all digits.
     let table = folder.read("c.csv");
     assert!(
-        table.starts_with("epsilon,delta,private,of,name,mean,sd,low,high\n1.0,1e-6,yes,coefficient,")
-            && !table.contains("p123"),
+        table.starts_with(
+            "epsilon,delta,private,of,name,mean,sd,low,high,sd_without_noise\n1.0,1e-6,yes,coefficient,"
+        ) && !table.contains("p123"),
         "{table}"
     );
     for of in [
@@ -111,7 +112,9 @@ fn a_formula_gives_a_table_a_report_and_a_model_that_predicts() {
         assert!(table.contains(of), "'{of}' is not in\n{table}");
     }
     for row in table.lines().skip(1) {
-        let numbers: Vec<f64> = row.rsplit(',').take(4).map(|x| x.parse().unwrap()).collect();
+        // What there would be without noise is not known of a fit with groups.
+        let numbers: Vec<f64> = row.rsplit(',').skip(1).take(4).map(|x| x.parse().unwrap()).collect();
+        assert!(row.ends_with(','), "{row}");
         assert!(numbers[1] < numbers[3] && numbers[3] < numbers[0] && numbers[2] > 0.0, "{row}");
     }
     let new = "age,sex,hours,job\n30,male,40,nurse\n80,female,,clerk\n";
@@ -298,6 +301,41 @@ fn a_closed_pipe_is_an_error_and_loses_no_file() {
     let output = child.wait_with_output().expect("an end");
     assert_eq!(output.status.code(), Some(2), "{}", String::from_utf8_lossy(&output.stderr));
     assert!(folder.read("m.json").contains("\"version\":1"));
+}
+
+/// Beside each coefficient stands what its standard deviation would be without noise: about the same at a budget that
+/// says a lot, and much less at one that says little, where what is hardly learned is named.
+#[test]
+fn a_fit_says_what_is_noise_and_what_is_hardly_learned() {
+    let folder = folder("noise");
+    let fit = |epsilon: &str| {
+        let files = ["--coefficients=c.csv", "--model=m.json", "--html=r.html", "--test-seed-not-private=1"];
+        let formula =
+            ["income >= 50 ~ age + sex", "people.csv", "--schema=schema.toml", "--epsilon", epsilon];
+        let text = folder.good(&[&formula[..], &files].concat());
+        let table = folder.read("c.csv");
+        let sds: Vec<(f64, f64)> = table
+            .lines()
+            .skip(1)
+            .map(|row| {
+                let numbers: Vec<f64> = row.rsplit(',').take(4).map(|x| x.parse().unwrap()).collect();
+                (numbers[3], numbers[0])
+            })
+            .collect();
+        assert_eq!(sds.len(), 3, "{table}");
+        let page = folder.read("r.html");
+        assert!(page.contains("<th>sd without noise</th>") && text.contains("sd without noise"), "{text}");
+        let model: serde_json::Value = serde_json::from_str(&folder.read("m.json")).unwrap();
+        assert_eq!(model["coefficients"][2]["sd_without_noise"].as_f64().unwrap(), sds[2].1);
+        (text, page, sds)
+    };
+    let (text, page, much) = fit("200");
+    assert!(!text.contains("next to nothing") && !page.contains("next to nothing"), "{text}");
+    assert!(much.iter().all(|(sd, without)| (0.8..1.05).contains(&(without / sd))), "{much:?}");
+    let (text, page, little) = fit("0.001");
+    let said = "next to nothing is learned of any coefficient";
+    assert!(text.contains(said) && page.contains(said), "{text}");
+    assert!(little.iter().all(|(sd, without)| without / sd < 0.7), "{little:?}");
 }
 
 /// What the person who holds the file asks for, and nobody else is shown.

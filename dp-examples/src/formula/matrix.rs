@@ -145,7 +145,10 @@ fn groups_of(group: &Group, frame: &Frame) -> Result<(Vec<i64>, Vec<String>)> {
         if levels.len().max(1).saturating_mul(names.len()) > MOST_GROUPS {
             return Err(wrong(format!("the groups {} are more than {MOST_GROUPS}", group.written())));
         }
-        codes.iter_mut().zip(own).for_each(|(code, &own)| *code = *code * names.len() as i64 + i64::from(own));
+        codes
+            .iter_mut()
+            .zip(own)
+            .for_each(|(code, &own)| *code = *code * names.len() as i64 + i64::from(own));
         levels = match levels.is_empty() {
             true => names.clone(),
             false => levels

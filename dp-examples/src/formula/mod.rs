@@ -196,8 +196,10 @@ impl Formula {
         if dots.is_empty() {
             return Ok(self.clone());
         }
-        let taken =
-            |column: &str| column == self.outcome() || self.groups.iter().any(|group| group.columns.iter().any(|other| other == column));
+        let taken = |column: &str| {
+            column == self.outcome()
+                || self.groups.iter().any(|group| group.columns.iter().any(|other| other == column))
+        };
         let names: Vec<String> = columns.into_iter().filter(|column| !taken(column)).map(name).collect();
         if names.is_empty() {
             let reason = format!(

@@ -62,7 +62,8 @@ fn entries(design: &Design, schema: &Schema) -> Vec<(String, Entry)> {
         match coefficient.meaning() {
             Meaning::Intercept => {}
             Meaning::Scaled { column, scale } => {
-                entries.push((column.clone(), Entry::new(Kind::Range { low: scale.low(), high: scale.high() })));
+                entries
+                    .push((column.clone(), Entry::new(Kind::Range { low: scale.low(), high: scale.high() })));
             }
             Meaning::Indicator { column, category, baseline } => match entries.last_mut() {
                 Some((last, Entry { kind: Kind::Categories(names), .. })) if last == column => {
@@ -106,7 +107,8 @@ impl AsModel {
         };
         let columns: Vec<ColumnOf> = design.coefficients().iter().map(column_of).collect();
         let matrix = Matrix { values: Array2::zeros((0, columns.len())), columns };
-        let of_formula = matrix::Design { matrix, groups: Vec::new(), offset: None, offset_range: (0.0, 0.0) };
+        let of_formula =
+            matrix::Design { matrix, groups: Vec::new(), offset: None, offset_range: (0.0, 0.0) };
         let levels = vec!["no".to_owned(), "yes".to_owned()];
         let outcome = Outcome { name: condition.to_string(), levels, low: 0.0, high: 1.0 };
         let specification = Specification::new(Family::Bernoulli, outcome, &of_formula, &[])?;
@@ -166,7 +168,9 @@ fn draws_of(found: &FoundWeights) -> Array2<f64> {
     for (draw, mut row) in (0..).zip(draws.axis_iter_mut(Axis(0))) {
         noise.fill(draw, &mut standard);
         let away = &root * nalgebra::DVector::from_column_slice(&standard);
-        row.iter_mut().zip(found.means.iter().zip(&away)).for_each(|(value, (mean, away))| *value = mean + away);
+        row.iter_mut()
+            .zip(found.means.iter().zip(&away))
+            .for_each(|(value, (mean, away))| *value = mean + away);
     }
     draws
 }
@@ -221,6 +225,9 @@ mod tests {
         let condition: Condition = "y = 1".parse().unwrap();
         let design = Design::new(&table, &bounds, &condition, None, Intercept::Included).unwrap();
         let told = AsModel::new(&condition, &design, bounds.schema()).err().map(|error| error.to_string());
-        assert!(told.as_ref().is_some_and(|told| told.contains("cannot be written in a formula")), "{told:?}");
+        assert!(
+            told.as_ref().is_some_and(|told| told.contains("cannot be written in a formula")),
+            "{told:?}"
+        );
     }
 }

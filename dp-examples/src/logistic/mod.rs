@@ -29,6 +29,7 @@ use ppl_distributions::{Bernoulli, Normal};
 use serde::Serialize;
 
 use crate::logistic::summary::{Marginal, WeightSummary};
+use crate::regression::learned;
 use crate::regression::whitening::{Counted, Whitening, another_seed, change_features, statement};
 
 /// Standard deviation of every weight's prior.
@@ -351,26 +352,11 @@ pub fn about_intervals(fit: &Fit, prior: f64) -> String {
     }
 }
 
-/// A weight whose standard deviation is at least this share of the prior's has hardly been learned.
-const HARDLY: f64 = 0.9;
-
 /// Which weights a fit has hardly learned, in a sentence for people: a budget, or a number of records, that
 /// says next to nothing of them. `None` where there are none, or where the fit does not say.
 pub fn hardly_learned(names: &[&str], found: &FoundWeights) -> Option<String> {
     found.without_noise.as_ref()?;
-    let open: Vec<&str> = names
-        .iter()
-        .zip(&found.deviations)
-        .filter_map(|(name, sd)| (*sd >= HARDLY * found.prior).then_some(*name))
-        .collect();
-    match open.len() {
-        0 => None,
-        count if count == names.len() => Some(
-            "At this budget next to nothing is learned of any weight: all stay close to the prior."
-                .to_owned(),
-        ),
-        _ => Some(format!("At this budget next to nothing is learned of: {}.", open.join(", "))),
-    }
+    learned::hardly_learned(names.iter().zip(&found.deviations).map(|(name, sd)| (*name, *sd, found.prior)))
 }
 
 /// The posterior of each weight, beside the truth and a non-private posterior where there are such.

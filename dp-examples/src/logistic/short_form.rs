@@ -165,7 +165,8 @@ pub fn fit(arguments: FitArguments) -> Result<(), Box<dyn Error>> {
             let row = |weight: &WeightSummary| {
                 let (private, (low, high)) = (weight.private, weight.private.interval_90());
                 let name = weight.name.clone();
-                let summary = Summary { name, mean: private.mean(), sd: private.sd(), low, high };
+                let (mean, sd) = (private.mean(), private.sd());
+                let summary = Summary { name, mean, sd, low, high, sd_without_noise: None };
                 Row { label: weight.name.clone(), summary }
             };
             let rows: Vec<Row> = weights.iter().map(row).collect();

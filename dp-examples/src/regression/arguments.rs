@@ -38,8 +38,8 @@ pub struct RegressionArguments {
     pub family: Option<Family>,
 
     /// A prior on the scale of the public bounds, such as 'age=normal(0,2)', 'sigma=halfnormal(1)' or
-    /// 'sd(job)=halfnormal(1)'; may be repeated [default: coefficients normal(0,10) of yes or no without groups,
-    /// normal(0,4) with groups and of ordinal, normal(0,2) of gaussian and student, normal(0,1) of counts]
+    /// 'sd(job)=halfnormal(1)'; may be repeated [default: coefficients normal(0,10) of yes or no and of ordinal without
+    /// groups, normal(0,4) with groups, normal(0,2) of gaussian and student, normal(0,1) of counts]
     #[arg(long, value_name = "PRIOR")]
     pub prior: Vec<NamedPrior>,
 

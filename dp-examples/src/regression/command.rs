@@ -13,8 +13,9 @@ use super::effects::{Effect, effects};
 use super::family::Family;
 use super::files::write_files;
 use super::fitting::{Fitted, PrivateFit, Settings};
+use super::learned::hardly_learned_of;
 use super::metrics::Metrics;
-use super::posterior::{Draws, KEPT};
+use super::posterior::{Draws, KEPT, Summary};
 use super::predict::predict;
 use super::prepare::{WithOutcomes, complete, prepare_in_parts, prepare_with_outcomes};
 use super::private_metrics::PrivateMetrics;
@@ -34,6 +35,10 @@ pub(super) struct Outcomes {
     pub(super) epsilon: f64,
     pub(super) fit: Fitted,
     pub(super) draws: Draws,
+    /// In the units of the file.
+    pub(super) coefficients: Vec<Summary>,
+    /// Which coefficients have hardly been learned, in words.
+    pub(super) hardly_learned: Option<String>,
     pub(super) effects: Vec<Effect>,
     pub(super) metrics: Option<Metrics>,
     pub(super) private_metrics: Option<PrivateMetrics>,
@@ -93,7 +98,23 @@ pub fn fit(arguments: &RegressionArguments) -> Result<(), Failure> {
             let fit = account.fit(fit, its_records, of_fit)?;
             let draws = fit.draws(&specification)?;
             let effects = effects(&specification, &prepared.formula, &prepared.schema, &draws)?;
-            let one = Outcomes { epsilon, fit, draws, effects, metrics: None, private_metrics: None };
+            let mut coefficients = draws.coefficients();
+            if let Some(sds) = fit.deviations_without_noise(&specification) {
+                let pairs = coefficients.iter_mut().zip(sds);
+                pairs.for_each(|(found, sd)| found.sd_without_noise = Some(sd));
+            }
+            let hardly_learned = hardly_learned_of(&specification, &draws);
+            let (metrics, private_metrics) = (None, None);
+            let one = Outcomes {
+                epsilon,
+                fit,
+                draws,
+                coefficients,
+                hardly_learned,
+                effects,
+                metrics,
+                private_metrics,
+            };
             Ok((one, of_figures))
         });
         let (mut one, of_figures) = match one {

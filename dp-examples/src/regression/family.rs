@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use super::specification::FIRST_CUT;
 use crate::logistic::WIDE_PRIOR_SCALE;
 
 /// The law of an outcome given its linear predictor `η`.
@@ -69,13 +70,15 @@ impl Family {
     ///
     /// A slope is the change of the predictor from the middle of a column's bounds to one of them: for numbers in
     /// half-widths of the outcome's bounds, for counts in the logarithm of their mean. The mean of counts up to `high`
-    /// is anywhere between about 1 and `high`. Coefficients of `bernoulli` have the wide prior of [`WIDE_PRIOR_SCALE`]
-    /// where all are shared, and a standard deviation of 4 where some are by group.
+    /// is anywhere between about 1 and `high`. Slopes of `bernoulli` and `ordinal` have the wide prior of [`WIDE_PRIOR_SCALE`]
+    /// where all are shared, and a standard deviation of 4 where some are by group. The intercept of `ordinal` is minus
+    /// the first cutpoint.
     #[must_use]
     pub fn default_priors(self, high: f64, grouped: bool) -> ((f64, f64), f64) {
         match self {
             Self::Bernoulli if !grouped => ((0.0, WIDE_PRIOR_SCALE), WIDE_PRIOR_SCALE),
-            Self::Bernoulli | Self::Ordinal => ((0.0, 4.0), 4.0),
+            Self::Bernoulli => ((0.0, 4.0), 4.0),
+            Self::Ordinal => ((-FIRST_CUT.0, FIRST_CUT.1), if grouped { 4.0 } else { WIDE_PRIOR_SCALE }),
             Self::Gaussian | Self::Student => ((0.0, 2.0), 2.0),
             Self::Poisson | Self::NegativeBinomial | Self::ZeroInflatedPoisson => {
                 let middle = 0.5 * high.max(1.0).ln_1p();

@@ -7,11 +7,12 @@ use dp_vi::PrivacyReport;
 use super::arguments::RegressionArguments;
 use super::command::Outcomes;
 use super::family::Family;
+use super::learned::on_public_scale;
 use super::model_file::ModelFile;
 use super::outcome::Outcome;
-use super::posterior::{KEPT, Summary, scaled_again};
+use super::posterior::{KEPT, Summary};
 use super::prepare::Prepared;
-use super::specification::{Specification, is_constant, margins};
+use super::specification::{Specification, is_constant};
 use crate::output::{csv_text, rescue, write_whole};
 use crate::report::effects;
 use crate::report::forest::{self, Row};
@@ -23,17 +24,10 @@ const MOST_KEPT: usize = 2_000_000;
 
 /// Coefficients on the scale of the public bounds, so that they can be compared.
 fn rows(specification: &Specification, one: &Outcomes) -> Vec<Row> {
-    let (centre, _) = specification.units();
-    let columns = (specification.columns.as_slice(), &margins(&specification.columns));
-    let scaled: Vec<Vec<f64>> =
-        one.draws.coefficients.iter().map(|draw| scaled_again(draw, columns, centre)).collect();
-    let columns = specification.columns.iter().enumerate();
-    columns
-        .filter(|(_, column)| column.of.name != "Intercept")
-        .map(|(j, column)| {
-            let draws = scaled.iter().map(|draw| draw[j]).collect();
-            Row { label: column.of.name.clone(), summary: Summary::of(&column.of.name, draws) }
-        })
+    on_public_scale(specification, &one.draws)
+        .into_iter()
+        .filter(|summary| summary.name != "Intercept")
+        .map(|summary| Row { label: summary.name.clone(), summary })
         .collect()
 }
 
@@ -98,7 +92,8 @@ pub(super) fn write_files(
             Ok(Section {
                 title: format!("epsilon = {}, delta = {:e}", one.epsilon, arguments.delta),
                 picture: picture(specification, one).transpose()?,
-                coefficients: one.draws.coefficients(),
+                coefficients: one.coefficients.clone(),
+                hardly_learned: one.hardly_learned.clone(),
                 others: one.draws.others(),
                 effects: effects::svg(&specification.outcome_in_words(), &one.effects),
                 changes: one.effects.iter().flat_map(|effect| effect.changes.clone()).collect(),
@@ -124,11 +119,12 @@ pub(super) fn write_files(
     written
 }
 
-/// All coefficients of all fits in the units of the file, with all their digits, and what is beside them; and whether
-/// the fit is private: `no` with a known seed, and `but for names` where names of categories were read from the
+/// All coefficients of all fits in the units of the file, with all their digits and, where it is known, the standard
+/// deviation that there would be without privacy noise; what is beside them; and whether the fit is private: `no` with a known seed, and `but for names` where names of categories were read from the
 /// records.
 fn coefficients(found: &[Outcomes], delta: f64) -> Result<String> {
-    let header = ["epsilon", "delta", "private", "of", "name", "mean", "sd", "low", "high"];
+    let header =
+        ["epsilon", "delta", "private", "of", "name", "mean", "sd", "low", "high", "sd_without_noise"];
     let mut rows = vec![header.map(str::to_owned)];
     for one in found {
         let privacy = one.fit.privacy();
@@ -138,13 +134,25 @@ fn coefficients(found: &[Outcomes], delta: f64) -> Result<String> {
             (true, true) => "yes",
         };
         let groups = one.draws.groups.iter().map(|group| (format!("by {}", group.column), group.summaries()));
-        let own = [("coefficient", one.draws.coefficients()), ("beside", one.draws.others())];
+        let own = [("coefficient", one.coefficients.clone()), ("beside", one.draws.others())];
         for (of, summaries) in own.map(|(of, found)| (of.to_owned(), found)).into_iter().chain(groups) {
-            for Summary { name, mean, sd, low, high } in summaries {
+            for Summary { name, mean, sd, low, high, sd_without_noise } in summaries {
                 // As short as they can be without losing a digit: a variance may be 1e-300.
                 let [epsilon, delta, mean, sd, low, high] =
                     [one.epsilon, delta, mean, sd, low, high].map(|x| format!("{x:?}"));
-                rows.push([epsilon, delta, private.to_owned(), of.clone(), name, mean, sd, low, high]);
+                let without = sd_without_noise.map_or_else(String::new, |sd| format!("{sd:?}"));
+                rows.push([
+                    epsilon,
+                    delta,
+                    private.to_owned(),
+                    of.clone(),
+                    name,
+                    mean,
+                    sd,
+                    low,
+                    high,
+                    without,
+                ]);
             }
         }
     }
@@ -185,7 +193,7 @@ fn model_file(
         delta: arguments.delta,
         schema,
         specification: specification.clone(),
-        coefficients: one.draws.coefficients(),
+        coefficients: one.coefficients.clone(),
         others: one.draws.others(),
         draws: one.draws.kept(kept),
         privacy: serde_json::to_value(one.fit.privacy()).map_err(told)?,

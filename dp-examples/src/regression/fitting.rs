@@ -18,9 +18,10 @@ use super::beside::Beside;
 use super::excess::Shift;
 use super::family::Family;
 use super::grouped::{OF_MOMENTS, flattened, regrouped};
+use super::learned::deviations_in_units;
 use super::nuisance::Nuisance;
 use super::posterior::{self, Draws};
-use super::specification::{FIRST_CUT, GAP, Specification, is_constant};
+use super::specification::{GAP, Specification, is_constant};
 use crate::Error;
 use crate::regression::whitening::{Whitening, statement};
 
@@ -98,7 +99,7 @@ impl Fitted {
             Some(_) => statement(&fit),
             None => fit.privacy().clone(),
         };
-        let is_measured = !matches!(family, Family::Bernoulli | Family::Ordinal);
+        let is_measured = family != Family::Bernoulli;
         if whitening.is_some() && fit.noise_aware().is_some() && is_measured {
             privacy.intervals = Some(match family {
                 Family::Student => INCLUDE_IF_SYMMETRIC,
@@ -151,12 +152,31 @@ impl Fitted {
     /// Coefficients to predict from, on the scale of the public bounds, where the fit has some that are better than the
     /// average over its posterior.
     fn scaled_point(&self, specification: &Specification) -> Option<Vec<f64>> {
-        let found = self.fit.noise_aware().filter(|found| self.flat.is_none() && found.sites == ["b"])?;
+        let is_alone = self.flat.is_none() && specification.family != Family::Ordinal;
+        let found = self.fit.noise_aware().filter(|found| is_alone && found.sites == ["b"])?;
         let point = found.point.as_deref()?;
         Some(match &self.whitening {
             Some(whitening) => on_public_scale(whitening, point, specification),
             None => point.to_vec(),
         })
+    }
+
+    /// Standard deviations of the coefficients that there would be without privacy noise, in the units of the file,
+    /// where the fit knows of the noise and coefficients are all of one posterior.
+    pub(super) fn deviations_without_noise(&self, specification: &Specification) -> Option<Vec<f64>> {
+        let is_alone = self.flat.is_none() && specification.family != Family::Ordinal;
+        let found = self.fit.noise_aware().filter(|found| is_alone && found.sites == ["b"])?;
+        let covariance = &found.shares.as_ref()?.covariance_without_noise;
+        let count = specification.columns.len();
+        let scaled = match &self.whitening {
+            Some(whitening) => {
+                let priors: Vec<f64> = specification.columns.iter().map(|column| column.prior.1).collect();
+                let covariance = whitening.covariance(covariance);
+                DMatrix::from_fn(count, count, |j, k| covariance[(j, k)] * priors[j] * priors[k])
+            }
+            None => DMatrix::from_row_slice(count, count, covariance),
+        };
+        deviations_in_units(specification, &scaled)
     }
 
     /// Draws of the model's values, on the scale of the public bounds.
@@ -209,6 +229,7 @@ impl Fitted {
         seed: &Seed,
     ) -> dp_vi::Result<Values> {
         let mut draws = self.fit.posterior().draws(count, seed)?;
+        keep_by_prior(&mut draws, seed);
         let Some(whitening) = &self.whitening else { return Ok(draws) };
         let Some(found) = self.fit.noise_aware() else {
             if let Some(nuisance) = &self.nuisance {
@@ -261,6 +282,52 @@ fn on_public_scale(whitening: &Whitening, whitened: &[f64], specification: &Spec
     weights.iter().zip(&specification.columns).map(|(weight, column)| column.prior.1 * weight).collect()
 }
 
+/// Gaps beyond five scales of their prior are one in two millions.
+const WIDEST_GAP: f64 = 5.0 * GAP;
+
+/// Keeps draws by what their prior says of gaps between cutpoints beyond what a fit knows of it, and puts kept ones in
+/// the places of the others.
+///
+/// A posterior is normal in the logarithm `l` of a gap, with the second-order approximation `t` of the prior's logarithm
+/// around its mean: `f(l) = l − e^(2l)/(2 s²)` for a half-normal prior of scale s. Where noise leaves much open that has
+/// a tail of gaps of which the prior knows none. A draw above the mean is kept with probability `e^(f − t)`, which is at
+/// most 1, because the third derivative of f is negative. Noise can also carry the mean itself to where the prior has
+/// nothing: the approximation is at most around five scales of it, and where no draw is kept these are the gaps.
+pub(super) fn keep_by_prior(draws: &mut Values, seed: &Seed) {
+    let Some(gaps) = draws.get("gaps") else { return };
+    let count = gaps.len_of(Axis(0));
+    let logs = gaps.mapv(f64::ln);
+    let mut excess = vec![0.0; count];
+    for column in logs.axis_iter(Axis(1)) {
+        let finite = || column.iter().copied().filter(|log| log.is_finite());
+        let middle = (finite().sum::<f64>() / (finite().count() as f64).max(1.0)).min(WIDEST_GAP.ln());
+        let (f, slope, bend) = (
+            |log: f64| log - (2.0 * log).exp() / (2.0 * GAP * GAP),
+            1.0 - (2.0 * middle).exp() / (GAP * GAP),
+            -2.0 * (2.0 * middle).exp() / (GAP * GAP),
+        );
+        for (sum, log) in excess.iter_mut().zip(column).filter(|(_, log)| **log > middle) {
+            let away = log - middle;
+            *sum += f(*log) - (f(middle) + slope * away + 0.5 * bend * away * away);
+        }
+    }
+    let noise = GaussianNoise::with_purpose(seed, Purpose::Custom("kept draws"));
+    let is_kept = |draw: usize| {
+        let mut standard = [0.0];
+        noise.fill(draw as u64, &mut standard);
+        Normal::new(0.0, 1.0).cdf(standard[0]).ln() < excess[draw]
+    };
+    let kept: Vec<usize> = (0..count).filter(|&draw| is_kept(draw)).collect();
+    if kept.is_empty() {
+        draws.entry("gaps".to_owned()).and_modify(|gaps| gaps.mapv_inplace(|gap| gap.min(WIDEST_GAP)));
+        return;
+    }
+    let rows: Vec<usize> = kept.iter().copied().cycle().take(count).collect();
+    for values in draws.values_mut() {
+        *values = values.select(Axis(0), &rows);
+    }
+}
+
 /// Draws of the prior, in the place of others, of the values that whitened families have.
 pub(super) fn from_prior(draws: &mut Values, specification: &Specification, seed: &Seed) {
     for (which, (site, values)) in draws.iter_mut().enumerate() {
@@ -271,7 +338,6 @@ pub(super) fn from_prior(draws: &mut Values, specification: &Specification, seed
             let squares: f64 = standard[..4].iter().map(|z| z * z).sum();
             for ((j, value), z) in row.iter_mut().enumerate().zip(standard) {
                 *value = match site.as_str() {
-                    "first_cut" => FIRST_CUT.0 + FIRST_CUT.1 * z,
                     "gaps" => GAP * z.abs(),
                     "sigma" => specification.sigma * z.abs(),
                     "phi" => (1.0 + z).exp(),

@@ -20,6 +20,7 @@ pub(crate) mod files;
 pub mod fitting;
 mod gaussian;
 mod grouped;
+pub mod learned;
 pub mod metrics;
 pub mod model_file;
 mod nuisance;

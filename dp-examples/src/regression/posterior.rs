@@ -5,7 +5,7 @@ use ppl_core::Values;
 use serde::{Deserialize, Serialize};
 
 use super::family::Family;
-use super::specification::{Margins, ScaledColumn, Specification, is_constant, margins};
+use super::specification::{Margins, ScaledColumn, Specification, is_constant, is_first_cut, margins};
 
 /// Draws that summaries are made of, where coefficients by group are not so many that fewer have to do.
 pub const DRAWS: usize = 4_000;
@@ -78,6 +78,9 @@ pub struct Summary {
     pub low: f64,
     /// The interval's upper end.
     pub high: f64,
+    /// The standard deviation that there would be without privacy noise, where a fit knows it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sd_without_noise: Option<f64>,
 }
 
 impl Summary {
@@ -88,7 +91,8 @@ impl Summary {
         let mean = draws.iter().sum::<f64>() / n;
         let sd = (draws.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / n).sqrt();
         draws.sort_by(f64::total_cmp);
-        Self { name: name.to_owned(), mean, sd, low: quantile(&draws, 0.05), high: quantile(&draws, 0.95) }
+        let (low, high) = (quantile(&draws, 0.05), quantile(&draws, 0.95));
+        Self { name: name.to_owned(), mean, sd, low, high, sd_without_noise: None }
     }
 }
 
@@ -109,7 +113,7 @@ fn mean_of(rows: &[Vec<f64>]) -> Vec<f64> {
 }
 
 /// Scaled coefficients in the units of the file. What centring takes off goes to the intercept, or to the categories
-/// that take its place, and is returned where there is neither.
+/// that take its place; where there is neither, nothing is centred.
 ///
 /// ```text
 /// β_k = h (b_k/h_k − Σ_j a_jk b_j/h_j)          β_0 = c + h (b_0 − Σ_j b_j c_j/h_j)
@@ -118,7 +122,7 @@ pub(super) fn unscaled(
     scaled: &[f64],
     (columns, margins): (&[ScaledColumn], &Margins),
     (centre, width): (f64, f64),
-) -> (Vec<f64>, f64) {
+) -> Vec<f64> {
     let taken: f64 = scaled.iter().zip(columns).map(|(b, column)| b * column.centre / column.width).sum();
     let mut found: Vec<f64> =
         scaled.iter().zip(columns).map(|(b, column)| width * b / column.width).collect();
@@ -127,12 +131,10 @@ pub(super) fn unscaled(
             found[*margin] -= times * width * scaled[*product] / columns[*product].width;
         }
     }
-    let mut is_there = false;
     for (value, _) in found.iter_mut().zip(columns).filter(|(_, column)| is_constant(&column.of)) {
         *value += centre - width * taken;
-        is_there = true;
     }
-    (found, if is_there { 0.0 } else { width * taken })
+    found
 }
 
 /// Coefficients on the scale of the public bounds, of those in the units of the file: changes from the middle of the
@@ -174,13 +176,17 @@ impl Draws {
         let (centre, width) = specification.units();
         let mut names: Vec<String> =
             specification.columns.iter().map(|column| column.of.name.clone()).collect();
-        let (mut coefficients, mut taken) = (Vec::with_capacity(count), Vec::with_capacity(count));
+        let mut coefficients = Vec::with_capacity(count);
         let columns = (specification.columns.as_slice(), &margins(&specification.columns));
+        let first_cut =
+            specification.columns.iter().position(|column| is_first_cut(specification.family, &column.of));
+        let mut first_cuts = Vec::new();
         for draw in 0..count {
-            let (found, rest) = unscaled(&row("b", draw), columns, (centre, width));
+            let mut found = unscaled(&row("b", draw), columns, (centre, width));
+            first_cuts.extend(first_cut.map(|place| -found.remove(place)));
             coefficients.push(found);
-            taken.push(rest);
         }
+        first_cut.map(|place| names.remove(place));
         let mut more: Vec<(String, Vec<f64>)> = Vec::new();
         let each = |of: &dyn Fn(usize) -> f64| (0..count).map(of).collect::<Vec<f64>>();
         let one = |site: &str, draw: usize| row(site, draw).first().copied().unwrap_or(f64::NAN);
@@ -195,10 +201,8 @@ impl Draws {
             Family::ZeroInflatedPoisson => more.push(("zeros".to_owned(), each(&|draw| one("zeros", draw)))),
             Family::Ordinal => {
                 for cut in 0..specification.outcome.levels.len().saturating_sub(1) {
-                    // P(y ≤ k) depends on the predictor less the cut, so what centring takes off goes there.
-                    let at = |draw: usize| {
-                        one("first_cut", draw) + row("gaps", draw).iter().take(cut).sum::<f64>() + taken[draw]
-                    };
+                    let first = |draw: usize| first_cuts.get(draw).copied().unwrap_or(f64::NAN);
+                    let at = |draw: usize| first(draw) + row("gaps", draw).iter().take(cut).sum::<f64>();
                     more.push((format!("cut[{}]", cut + 1), each(&at)));
                 }
             }
@@ -218,7 +222,7 @@ impl Draws {
             for draw in 0..count {
                 let mut found = Vec::new();
                 for level in row(&format!("u{k}"), draw).chunks(among) {
-                    found.extend(unscaled(level, (&group.columns, &Margins::new()), (0.0, width)).0);
+                    found.extend(unscaled(level, (&group.columns, &Margins::new()), (0.0, width)));
                 }
                 draws.push(found);
             }
@@ -239,8 +243,7 @@ impl Draws {
     #[must_use]
     pub(crate) fn with_point(self, specification: &Specification, scaled: &[f64]) -> Self {
         let columns = (specification.columns.as_slice(), &margins(&specification.columns));
-        let (found, _) = unscaled(scaled, columns, specification.units());
-        Self { point: Some(found), ..self }
+        Self { point: Some(unscaled(scaled, columns, specification.units())), ..self }
     }
 
     /// The point to predict means from, as the only draw.

@@ -12,7 +12,7 @@ use super::family::Family;
 use super::fitting::{PrivateFit, Settings};
 use super::outcome::outcomes;
 use super::posterior::{Summary, unscaled};
-use super::specification::{Specification, margins};
+use super::specification::{Specification, is_first_cut, margins};
 use crate::Error;
 use crate::formula::Formula;
 use crate::formula::matrix::Design;
@@ -132,6 +132,7 @@ pub fn measure(
             .iter()
             .map(|column| match column.of.name.as_str() {
                 "Intercept" if family.scaled() => 0.0,
+                "Intercept" if family == Family::Ordinal => 1.0,
                 "Intercept" => PLANTED[0],
                 "age" => PLANTED[2] * if family.scaled() { 0.3 } else { 1.0 },
                 "hours" => PLANTED[3] * if family.scaled() { 0.3 } else { 1.0 },
@@ -145,7 +146,6 @@ pub fn measure(
             ("nu", scalar(4.0)),
             ("phi", scalar(2.0)),
             ("zeros", scalar(0.25)),
-            ("first_cut", scalar(-1.0)),
             ("gaps", ndarray::arr1(&[1.0, 1.2]).into_dyn()),
             // Small enough that outcomes stay within the public bounds: those beyond would be moved there,
             // and pull slopes
@@ -158,7 +158,7 @@ pub fn measure(
             Family::Student => vec!["sigma", "nu"],
             Family::NegativeBinomial => vec!["phi"],
             Family::ZeroInflatedPoisson => vec!["zeros"],
-            Family::Ordinal => vec!["first_cut", "gaps"],
+            Family::Ordinal => vec!["gaps"],
             _ => vec![],
         };
         let known = known
@@ -181,7 +181,7 @@ pub fn measure(
         let fit = fit.run(records, None::<&mut Ledger>, seed)?;
         aware += usize::from(fit.is_noise_aware());
         let draws = fit.draws(&specification)?;
-        let (truths, _) = unscaled(
+        let truths = unscaled(
             &planted,
             (&specification.columns, &margins(&specification.columns)),
             specification.units(),
@@ -190,7 +190,9 @@ pub fn measure(
             let of_level = draws.groups.iter().flat_map(|group| group.draws.iter().map(|draw| draw[level]));
             by_group.add(&Summary::of("", of_level.collect()), truth * width, 1.0 / width);
         }
-        for ((column, summary), truth) in specification.columns.iter().zip(draws.coefficients()).zip(truths) {
+        let said = specification.columns.iter().zip(truths);
+        let said = said.filter(|(column, _)| !is_first_cut(family, &column.of));
+        for ((column, truth), summary) in said.zip(draws.coefficients()) {
             let sums = if column.of.name == "Intercept" { &mut intercepts } else { &mut slopes };
             sums.add(&summary, truth, column.width / width);
         }

@@ -31,7 +31,7 @@ pub(super) fn say(
     }
     for one in found {
         writeln!(out, "\nepsilon = {}\n", one.epsilon)?;
-        write!(out, "{}", text::table("coefficient", &one.draws.coefficients()))?;
+        write!(out, "{}", text::table("coefficient", &one.coefficients))?;
         let others = one.draws.others();
         if !others.is_empty() {
             write!(out, "\n{}", text::table("beside", &others))?;
@@ -42,6 +42,9 @@ pub(super) fn say(
             write!(out, "\n{}", text::table(&format!("by {}", group.column), &group.summaries()))?;
         }
         writeln!(out, "\nIn the units of the file. Intervals {}.", one.fit.intervals())?;
+        if let Some(sentence) = &one.hardly_learned {
+            writeln!(out, "{sentence}")?;
+        }
         let changes: Vec<Summary> =
             one.effects.iter().flat_map(|effect| effect.changes.clone()).take(MOST_PRINTED).collect();
         if !changes.is_empty() {

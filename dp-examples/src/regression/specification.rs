@@ -1,5 +1,6 @@
 //! Regressions as models in the project's own language, on the scale of the public bounds.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use dp_vi::FeatureNorms;
@@ -61,7 +62,8 @@ pub struct GroupSpecification {
 /// matters would be ten of its deviations from zero. Where there is an intercept `c_0` is the largest offset of the
 /// public bounds for counts, so that the intercept and its prior are those of a record with the largest exposure, and
 /// the middle of them for outcomes that are scaled; else it is 0. Intercepts and slopes of one group are independent of
-/// one another, given their spreads.
+/// one another, given their spreads. Of ordinal outcomes the intercept is minus the first cutpoint, so that a fit finds
+/// coordinates for it with the others.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Specification {
     /// The law of the outcome.
@@ -218,9 +220,6 @@ impl Specification {
         for column in &mut columns {
             column.prior = if is_constant(&column.of) { (location, scale) } else { (0.0, slope) };
         }
-        if family == Family::Ordinal {
-            columns.retain(|column| column.of.name != "Intercept");
-        }
         let spread = if matches!(family, Family::Bernoulli | Family::Ordinal) { 2.0 } else { 1.0 };
         let group = |group: &crate::formula::matrix::GroupMatrix| GroupSpecification {
             column: group.column.clone(),
@@ -241,9 +240,11 @@ impl Specification {
             let mut used = false;
             match law {
                 Law::Normal { location, scale } => {
-                    for column in
-                        columns.iter_mut().filter(|column| column.of.name == *name || column.of.term == *name)
-                    {
+                    let is_meant = |column: &&mut ScaledColumn| {
+                        (column.of.name == *name || column.of.term == *name)
+                            && !is_first_cut(family, &column.of)
+                    };
+                    for column in columns.iter_mut().filter(is_meant) {
                         (column.prior, used) = ((*location, *scale), true);
                     }
                 }
@@ -257,7 +258,8 @@ impl Specification {
                 }
             }
             if !used {
-                let mut names: Vec<String> = columns.iter().map(|column| column.of.name.clone()).collect();
+                let own = columns.iter().filter(|column| !is_first_cut(family, &column.of));
+                let mut names: Vec<String> = own.map(|column| column.of.name.clone()).collect();
                 names.extend(family.scaled().then(|| "sigma (halfnormal)".to_owned()));
                 names.extend(groups.iter().map(|group| format!("sd({}) (halfnormal)", group.column)));
                 return Err(wrong(format!(
@@ -281,6 +283,16 @@ impl Specification {
                  categories, or fewer terms before the '|', have fewer"
             ))),
             _ => Ok(found),
+        }
+    }
+
+    /// The columns whose coefficients are said: all but the intercept of ordinal outcomes, which is a cutpoint.
+    pub(super) fn said_columns(&self) -> Cow<'_, [ScaledColumn]> {
+        match self.family {
+            Family::Ordinal => {
+                self.columns.iter().filter(|column| !is_first_cut(self.family, &column.of)).cloned().collect()
+            }
+            _ => Cow::Borrowed(&self.columns),
         }
     }
 
@@ -393,12 +405,13 @@ impl Specification {
             Family::NegativeBinomial => Some(ctx.sample("phi", LogNormal::new(1.0, 1.0))?),
             Family::ZeroInflatedPoisson => Some(ctx.sample("zeros", Beta::new(1.0, 1.0))?),
             Family::Ordinal => {
-                let first = ctx.sample("first_cut", Normal::new(FIRST_CUT.0, FIRST_CUT.1))?.reshape(1);
+                // The intercept is minus the first.
+                let first = graph.array(&Array1::<f64>::zeros(1).into_dyn());
                 match self.outcome.levels.len().saturating_sub(2) {
                     0 => Some(first),
                     gaps => {
                         let gaps = ctx.sample("gaps", HalfNormal::new(GAP).iid(gaps))?;
-                        Some(graph.concat(&[first, first + gaps.cumsum(0)], 0))
+                        Some(graph.concat(&[first, gaps.cumsum(0)], 0))
                     }
                 }
             }
@@ -479,6 +492,11 @@ impl Specification {
     }
 }
 
+/// Whether a coefficient is minus the first cutpoint of an ordinal outcome.
+pub(super) fn is_first_cut(family: Family, of: &ColumnOf) -> bool {
+    family == Family::Ordinal && of.name == "Intercept"
+}
+
 /// Whether a column is the constant term, or one of those that take its place.
 pub(super) fn is_constant(of: &ColumnOf) -> bool {
     of.name == "Intercept" || of.spans
@@ -504,7 +522,7 @@ pub(super) fn margins(columns: &[ScaledColumn]) -> Margins {
     found
 }
 
-/// The columns that the model has, scaled; an ordinal model has no intercept.
+/// The columns that the model has, scaled.
 fn scale_matrix(matrix: Matrix, columns: &[ScaledColumn]) -> Array2<f64> {
     let places: Vec<usize> = columns
         .iter()

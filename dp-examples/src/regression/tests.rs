@@ -1,8 +1,10 @@
+use std::collections::BTreeSet;
+
 use dp_accountant::{Budget, Ledger};
-use dp_sampler::Seed;
+use dp_sampler::{GaussianNoise, NoiseSource, Purpose, Seed};
 use nalgebra::{DMatrix, DVector};
 use ndarray::Axis;
-use ppl_core::Records;
+use ppl_core::{Records, Values};
 
 use super::family::Family;
 use super::fitting::{self, Fitted, PrivateFit, Settings};
@@ -229,9 +231,8 @@ fn units_of_the_file() {
                     }
                 }
                 if family == Family::Ordinal {
-                    // Against the cuts, which take what centring takes off.
+                    // The intercept of the fit is minus the first cut.
                     found -= draws.other("cut[1]").unwrap()[draw];
-                    eta -= scaled["first_cut"][[draw]];
                 }
                 let expected = centre + width * eta;
                 assert!(
@@ -350,7 +351,7 @@ fn priors_are_those_that_were_named() {
 #[test]
 fn where_nothing_is_known_draws_are_those_of_the_prior() {
     let (specification, ..) = regression("z ~ age + sex", Family::Ordinal, &["age=normal(2,0.5)"]).unwrap();
-    let shapes = [("b", vec![4000, 2]), ("first_cut", vec![4000]), ("gaps", vec![4000, 2])];
+    let shapes = [("b", vec![4000, 3]), ("gaps", vec![4000, 2])];
     let mut draws = shapes.map(|(name, shape)| (name.to_owned(), ndarray::ArrayD::zeros(shape))).into();
     fitting::from_prior(&mut draws, &specification, &Seed::for_tests(1));
     let moments = |name: &str, j: usize| {
@@ -360,12 +361,49 @@ fn where_nothing_is_known_draws_are_those_of_the_prior() {
     };
     // Half-normal with scale 2: mean 2 √(2/π), standard deviation 2 √(1 − 2/π). Five standard errors are .08
     // deviations.
-    let wanted =
-        [("b", 0, 2.0, 0.5), ("b", 1, 0.0, 4.0), ("first_cut", 0, -1.5, 3.0), ("gaps", 1, 1.596, 1.206)];
+    let wanted = [("b", 0, 1.5, 3.0), ("b", 1, 2.0, 0.5), ("b", 2, 0.0, 10.0), ("gaps", 1, 1.596, 1.206)];
     for (name, j, mean, deviation) in wanted {
         let (found, spread) = moments(name, j);
         assert!((found - mean).abs() < 0.08 * deviation, "{name}: {found}");
         assert!((spread / deviation - 1.0).abs() < 0.08, "{name}: {spread}");
+    }
+}
+
+/// Gaps whose logarithms are normal as a fit has them where nothing is known, with the prior's approximation around
+/// their mean: those that are kept have no tail that the prior does not have, and what lies below the mean stays as
+/// frequent beside each other. Gaps that are known well are all kept.
+#[test]
+fn gaps_that_no_prior_has_are_not_kept() {
+    let mut standard = vec![0.0; 8000];
+    GaussianNoise::with_purpose(&Seed::for_tests(3), Purpose::Custom("test")).fill(0, &mut standard);
+    let of = |middle: f64, deviation: f64| {
+        let gaps: Vec<f64> = standard.iter().map(|z| (middle + deviation * z).exp()).collect();
+        let places: Vec<f64> = (0..4000).map(f64::from).collect();
+        let gaps = ndarray::Array2::from_shape_vec((4000, 2), gaps).unwrap().into_dyn();
+        let mut draws = Values::from([
+            ("gaps".to_owned(), gaps),
+            ("b".to_owned(), ndarray::Array1::from(places).into_dyn()),
+        ]);
+        fitting::keep_by_prior(&mut draws, &Seed::for_tests(1));
+        draws
+    };
+    let wide = of(0.3, 2.0);
+    let largest = wide["gaps"].iter().fold(0.0_f64, |a, b| a.max(*b));
+    assert!(largest < 12.0, "{largest}");
+    let mean = wide["gaps"].iter().sum::<f64>() / 8000.0;
+    assert!((0.5..2.5).contains(&mean), "{mean}");
+    // Values of one draw stay together.
+    let first = of(0.3, 1e-9);
+    assert_eq!(
+        first["b"].iter().map(|place| *place as usize).collect::<Vec<_>>(),
+        (0..4000).collect::<Vec<_>>()
+    );
+    // Where noise has carried all of them beyond.
+    assert!(of(12.0, 1.0)["gaps"].iter().all(|gap| *gap == 10.0));
+    let kept: BTreeSet<usize> = wide["b"].iter().map(|place| *place as usize).collect();
+    assert!((800..3600).contains(&kept.len()), "{}", kept.len());
+    for (row, place) in wide["b"].iter().enumerate() {
+        assert_eq!(wide["gaps"][[row, 1]], (0.3 + 2.0 * standard[2 * *place as usize + 1]).exp());
     }
 }
 

@@ -15,6 +15,8 @@ pub struct Section {
     pub picture: Option<String>,
     /// Coefficients in the units of the file.
     pub coefficients: Vec<Summary>,
+    /// Which of them have hardly been learned, in words.
+    pub hardly_learned: Option<String>,
     /// What there is beside.
     pub others: Vec<Summary>,
     /// The mean outcome by each column, as SVG.
@@ -86,22 +88,32 @@ impl Page {
 }
 
 fn table(out: &mut String, title: &str, rows: &[Summary]) {
+    let without_noise = rows.iter().any(|row| row.sd_without_noise.is_some());
     let _ = write!(
         out,
-        "<div class=\"wide\"><table><tr><th>{}</th><th>mean</th><th>sd</th><th>90 % interval</th></tr>",
-        escaped(title)
+        "<div class=\"wide\"><table><tr><th>{}</th><th>mean</th><th>sd</th><th>90 % interval</th>{}</tr>",
+        escaped(title),
+        if without_noise { "<th>sd without noise</th>" } else { "" }
     );
     for row in rows {
         let digits = |x: f64| number(x, row.sd);
         let _ = write!(
             out,
-            "<tr><td>{}</td><td>{}</td><td>{}</td><td>{} to {}</td></tr>",
+            "<tr><td>{}</td><td>{}</td><td>{}</td><td>{} to {}</td>",
             escaped(&row.name),
             digits(row.mean),
             digits(row.sd),
             digits(row.low),
             digits(row.high)
         );
+        if without_noise {
+            let _ = write!(
+                out,
+                "<td>{}</td>",
+                row.sd_without_noise.map_or_else(|| "–".to_owned(), |sd| number(sd, sd))
+            );
+        }
+        out.push_str("</tr>");
     }
     out.push_str("</table></div>\n");
 }
@@ -123,6 +135,9 @@ impl Section {
             escaped(&self.intervals)
         );
         table(out, "coefficient", &self.coefficients);
+        if let Some(sentence) = &self.hardly_learned {
+            let _ = writeln!(out, "<p>{}</p>", escaped(sentence));
+        }
         if !self.others.is_empty() {
             out.push_str("<h3>Beside the coefficients</h3>\n");
             table(out, "value", &self.others);

@@ -61,13 +61,15 @@ struct Place {
 pub(super) type Potentials = Vec<Vec<f64>>;
 
 /// Where a search begins: columns that a marginal brought in are distributed given the others as its counts
-/// say, and all others are independent.
+/// say, and all others are independent. Levels that have no records by one measurement begin with a part of one record,
+/// for others may say that they have some, and from zero no step leads away.
 pub(super) fn start(tables: &[Counted], records: f64) -> Potentials {
     let single = |column: usize| {
         let own = tables.iter().find(|table| table.columns == [column]);
         own.map(|table| {
             let counts = onto_simplex(&table.counts, records);
-            counts.into_iter().map(|count| count / records).collect::<Vec<_>>()
+            let part = 1.0 / counts.len() as f64;
+            counts.into_iter().map(|count| (count + part) / (records + 1.0)).collect::<Vec<_>>()
         })
     };
     let logs = |shares: Vec<f64>| shares.into_iter().map(|share| share.max(1e-12).ln()).collect();

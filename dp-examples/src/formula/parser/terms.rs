@@ -175,7 +175,9 @@ impl Parser<'_> {
             nested.push(columns.clone());
         }
         if matches!(self.token(), Token::Sign("*" | "+")) {
-            return Err(self.wrong("(1 | a) + (1 | b) for groups that cross; (1 | a:b) for their combinations"));
+            return Err(
+                self.wrong("(1 | a) + (1 | b) for groups that cross; (1 | a:b) for their combinations")
+            );
         }
         self.closes()?;
         if terms.is_empty() {
