@@ -28,8 +28,28 @@ from scipy.stats import nbinom
 DELTA = 1e-5
 
 
-def load(table, family, data):
+def of_rdatasets(table, checkout):
+    """Ordered answers of three tables that were not looked at when ordinal regressions were made, in a checkout of Rdatasets."""
+    file, outcome, answers, bounds = {
+        "wvs": ("carData/WVS.csv", "poverty", ["Too Little", "About Right", "Too Much"],
+                {"religion": ["yes", "no"], "degree": ["yes", "no"], "country": ["Australia", "Norway", "Sweden", "USA"], "age": [18, 95],
+                 "gender": ["female", "male"]}),
+        "affairs": ("AER/Affairs.csv", "rating", [1, 2, 3, 4, 5],
+                    {"gender": ["female", "male"], "age": [17, 60], "yearsmarried": [0, 20], "children": ["no", "yes"], "religiousness": [1, 5],
+                     "education": [8, 20], "affairs": [0, 15]}),
+        "nmes": ("AER/NMES1988.csv", "health", ["poor", "average", "excellent"],
+                 {"visits": [0, 50], "chronic": [0, 8], "adl": ["limited", "normal"], "region": ["midwest", "northeast", "other", "west"], "age": [6.5, 10],
+                  "afam": ["no", "yes"], "gender": ["female", "male"], "married": ["no", "yes"], "school": [0, 18], "income": [-2, 20],
+                  "employed": ["no", "yes"]}),
+    }[table]
+    frame = tables.pd.read_csv(os.path.join(checkout, "csv", file))
+    return frame[list(bounds)], bounds, frame[outcome].map(answers.index).to_numpy(float), [0, len(answers) - 1]
+
+
+def load(table, family, data, checkout=None):
     """Columns, bounds, outcomes and the outcome's bounds."""
+    if checkout:
+        return of_rdatasets(table, checkout)
     read = lambda name: tables.pd.read_csv(os.path.join(data, "data", name))
     if table == "abalone":
         frame, bounds = read("abalone.csv"), tables.ABALONE
@@ -176,10 +196,11 @@ def main():
     parser.add_argument("--runs", type=int, default=20)
     parser.add_argument("--program", default="target/release/fit")
     parser.add_argument("--test-fraction", type=float, default=0.0)
+    parser.add_argument("--checkout", help="a checkout of Rdatasets, for --family ordinal --tables wvs,affairs,nmes")
     parser.add_argument("--offset", action="store_true", help="pima's age as the exposure of a count")
     arguments = parser.parse_args()
     for table in arguments.tables.split(","):
-        frame, bounds, y, (low, high) = load(table, arguments.family, os.environ["DP_DATA"])
+        frame, bounds, y, (low, high) = load(table, arguments.family, os.environ["DP_DATA"], arguments.checkout)
         x, names = tables.design(frame, bounds)
         # Less the largest that the bounds allow, of which the intercept's prior is.
         largest = math.log(bounds["age"][1]) if arguments.offset else 0.0

@@ -304,14 +304,15 @@ fn a_closed_pipe_is_an_error_and_loses_no_file() {
 }
 
 /// Beside each coefficient stands what its standard deviation would be without noise: about the same at a budget that
-/// says a lot, and much less at one that says little, where what is hardly learned is named.
+/// says a lot, and much less at one that says little. A coefficient that stays as its prior is named.
 #[test]
 fn a_fit_says_what_is_noise_and_what_is_hardly_learned() {
     let folder = folder("noise");
-    let fit = |epsilon: &str| {
+    let fit = |epsilon: &str, prior: &str| {
         let files = ["--coefficients=c.csv", "--model=m.json", "--html=r.html", "--test-seed-not-private=1"];
         let formula =
             ["income >= 50 ~ age + sex", "people.csv", "--schema=schema.toml", "--epsilon", epsilon];
+        let formula = [&formula[..], &["--prior", prior]].concat();
         let text = folder.good(&[&formula[..], &files].concat());
         let table = folder.read("c.csv");
         let sds: Vec<(f64, f64)> = table
@@ -329,13 +330,15 @@ fn a_fit_says_what_is_noise_and_what_is_hardly_learned() {
         assert_eq!(model["coefficients"][2]["sd_without_noise"].as_f64().unwrap(), sds[2].1);
         (text, page, sds)
     };
-    let (text, page, much) = fit("200");
+    let wide = "sex=normal(0,10)";
+    let (text, page, much) = fit("200", wide);
     assert!(!text.contains("next to nothing") && !page.contains("next to nothing"), "{text}");
     assert!(much.iter().all(|(sd, without)| (0.8..1.05).contains(&(without / sd))), "{much:?}");
-    let (text, page, little) = fit("0.001");
-    let said = "next to nothing is learned of any coefficient";
-    assert!(text.contains(said) && page.contains(said), "{text}");
+    let (_, _, little) = fit("0.02", wide);
     assert!(little.iter().all(|(sd, without)| without / sd < 0.7), "{little:?}");
+    let (text, page, _) = fit("0.3", "sex=normal(0,0.02)");
+    let said = "next to nothing is learned of: sex[T.male].";
+    assert!(text.contains(said) && page.contains(said), "{text}");
 }
 
 /// What the person who holds the file asks for, and nobody else is shown.

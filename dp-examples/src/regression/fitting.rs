@@ -285,6 +285,9 @@ fn on_public_scale(whitening: &Whitening, whitened: &[f64], specification: &Spec
 /// Gaps beyond five scales of their prior are one in two millions.
 const WIDEST_GAP: f64 = 5.0 * GAP;
 
+/// So few draws would say that a gap is known exactly.
+const FEWEST_KEPT: usize = 200;
+
 /// Keeps draws by what their prior says of gaps between cutpoints beyond what a fit knows of it, and puts kept ones in
 /// the places of the others.
 ///
@@ -292,7 +295,7 @@ const WIDEST_GAP: f64 = 5.0 * GAP;
 /// around its mean: `f(l) = l − e^(2l)/(2 s²)` for a half-normal prior of scale s. Where noise leaves much open that has
 /// a tail of gaps of which the prior knows none. A draw above the mean is kept with probability `e^(f − t)`, which is at
 /// most 1, because the third derivative of f is negative. Noise can also carry the mean itself to where the prior has
-/// nothing: the approximation is at most around five scales of it, and where no draw is kept these are the gaps.
+/// nothing: the approximation is at most around five scales of it, and where hardly a draw is kept gaps are at most that.
 pub(super) fn keep_by_prior(draws: &mut Values, seed: &Seed) {
     let Some(gaps) = draws.get("gaps") else { return };
     let count = gaps.len_of(Axis(0));
@@ -318,7 +321,7 @@ pub(super) fn keep_by_prior(draws: &mut Values, seed: &Seed) {
         Normal::new(0.0, 1.0).cdf(standard[0]).ln() < excess[draw]
     };
     let kept: Vec<usize> = (0..count).filter(|&draw| is_kept(draw)).collect();
-    if kept.is_empty() {
+    if kept.len() < FEWEST_KEPT.min(count) {
         draws.entry("gaps".to_owned()).and_modify(|gaps| gaps.mapv_inplace(|gap| gap.min(WIDEST_GAP)));
         return;
     }

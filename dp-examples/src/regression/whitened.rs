@@ -32,6 +32,12 @@ const RATE: f64 = 0.05;
 /// resistance: as of steps that are limited by the noise.
 const RADIUS: f64 = 0.75;
 
+/// The norm that gradients of ordinal outcomes are clipped to at first.
+const FIRST_NORM: f64 = 3.2;
+
+/// The curvature of an ordinal outcome's likelihood in its predictor is a third at most, that of many categories.
+const PEAK_OF_CATEGORIES: f64 = 1.0 / 3.0;
+
 impl PrivateFit<'_> {
     /// Checks that what is planned before anything is released can be planned.
     pub(super) fn check_plan(self, schema: &Schema) -> Result<(), Failure> {
@@ -44,7 +50,7 @@ impl PrivateFit<'_> {
                 let Specification { family, columns, .. } = self.specification;
                 self.inference_given(&planned, &Nuisance::planned(*family, columns.len()))?.plan(schema)?;
             }
-            (Some(planned), _) => drop(self.inference(&planned).plan(schema)?),
+            (Some(planned), _) => drop(self.inference(&planned)?.plan(schema)?),
             (None, _) if self.is_noise_limited() => drop(self.noise_limited().plan(schema)?),
             (None, _) => drop(self.independent().plan(schema)?),
         }
@@ -85,7 +91,7 @@ impl PrivateFit<'_> {
             false => {
                 let scaled = Sensitive::new(records.clone());
                 // What the fit would be refused for it is refused for before anything is paid.
-                self.inference(&planned).check_fit_from(&scaled, payer.purse)?;
+                self.inference(&planned)?.check_fit_from(&scaled, payer.purse)?;
                 let first = another_seed(&seed)?;
                 let found =
                     Whitening::release(&scaled, (&moments, self.counted()), self.budget, payer.purse, first)?;
@@ -97,7 +103,7 @@ impl PrivateFit<'_> {
         };
         let records = change_features(records, moments.len(), |features| whitening.features_of(features))?;
         let records = Sensitive::new(records);
-        let fit = self.follow(self.inference(&whitening), &records, (payer, beside), seed)?;
+        let fit = self.follow(self.inference(&whitening)?, &records, (payer, beside), seed)?;
         let fitted = Fitted::new(fit, Some(whitening), self.specification);
         Ok(fitted.after(payer, self.settings.steps)?)
     }
@@ -184,13 +190,35 @@ impl PrivateFit<'_> {
     }
 
     /// The inference of a whitened regression.
-    fn inference(self, whitening: &Whitening) -> DpVi<impl Model + use<>, AutoLaplace, FullBatch> {
+    fn inference(
+        self,
+        whitening: &Whitening,
+    ) -> Result<DpVi<impl Model + use<>, AutoLaplace, FullBatch>, Failure> {
         let there = self.there(whitening);
         let (family, model) = (there.family, there.model());
-        self.with_settings(match family {
-            Family::Bernoulli => whitening.inference(model, self.budget),
-            _ => whitening.inference_by_scores(model, self.budget),
-        })
+        if family == Family::Bernoulli {
+            return Ok(self.with_settings(whitening.inference(model, self.budget)));
+        }
+        let vi = self.with_settings(whitening.inference_by_scores(model, self.budget));
+        self.limited(vi, whitening, (FIRST_NORM, PEAK_OF_CATEGORIES))
+    }
+
+    /// The same by plain ascent, with a rate at which noise alone moves no coefficient far, for gradients of this norm
+    /// and a largest curvature of one record's likelihood in its predictor.
+    fn limited<M: Model>(
+        self,
+        vi: DpVi<M, AutoLaplace, FullBatch>,
+        whitening: &Whitening,
+        (norm, curvature): (f64, f64),
+    ) -> Result<DpVi<M, AutoLaplace, FullBatch>, Failure> {
+        let plan = vi.plan(&self.schema()?)?;
+        let noise = plan.calibrated.as_ref().map_or(0.0, |found| found.noise_multiplier * norm);
+        let widths = whitening.prior_scales(1.0);
+        let width = (widths.iter().map(|width| width * width).sum::<f64>() / widths.len() as f64).sqrt();
+        let walk = RADIUS * width / (noise * (plan.steps as f64).sqrt());
+        let count = (whitening.records() as f64).max(1.0);
+        let rate = walk.min(RATE / (curvature * count));
+        Ok(vi.optimiser(sgd(Schedule::Constant(rate))?))
     }
 
     /// The inference of a whitened regression, given what its family has beside the coefficients.
@@ -217,13 +245,7 @@ impl PrivateFit<'_> {
         if !given.plain_ascent {
             return Ok(vi);
         }
-        let plan = vi.plan(&self.schema()?)?;
-        let noise = plan.calibrated.as_ref().map_or(0.0, |found| found.noise_multiplier * clip_norm);
-        let widths = whitening.prior_scales(1.0);
-        let width = (widths.iter().map(|width| width * width).sum::<f64>() / widths.len() as f64).sqrt();
-        let walk = RADIUS * width / (noise * (plan.steps as f64).sqrt());
-        let rate = walk.min(RATE / (given.curvature * count));
-        Ok(vi.optimiser(sgd(Schedule::Constant(rate))?))
+        self.limited(vi, whitening, (clip_norm, given.curvature))
     }
 
     /// What the fit is given of what its family has beside the coefficients.
