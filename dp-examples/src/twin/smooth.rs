@@ -178,16 +178,16 @@ fn averaged(counts: &[f64], noise: f64) -> Averages {
     let mut before = vec![0.0; n + 1];
     for to in 1..=n {
         let mut sum = LogSum::NOTHING;
-        for from in 0..to {
-            sums.scores((from, to), prices, |_, _, score| sum.add(before[from] + score));
+        for (from, before) in before[..to].iter().enumerate() {
+            sums.scores((from, to), prices, |_, _, score| sum.add(before + score));
         }
         before[to] = sum.value();
     }
     let mut after = vec![0.0; n + 1];
     for from in (0..n).rev() {
         let mut sum = LogSum::NOTHING;
-        for to in from + 1..=n {
-            sums.scores((from, to), prices, |_, _, score| sum.add(score + after[to]));
+        for (to, after) in (from + 1..).zip(&after[from + 1..]) {
+            sums.scores((from, to), prices, |_, _, score| sum.add(score + after));
         }
         after[from] = sum.value();
     }
