@@ -134,6 +134,8 @@ fn groups_are_nested() {
     assert_eq!(three.groups.iter().map(Group::name).collect::<Vec<_>>(), ["s:t", "s:t:r"]);
     assert_eq!(three.columns(), ["s", "t", "r"]);
     assert_eq!(of("s:t:r").levels.len(), 24);
+    // Without correlation between them.
+    assert_eq!(design("y ~ (1 | s) + (0 + a | s)").groups.len(), 2);
 }
 
 /// A `~`, an operator or a bracket in quotes belongs to a name or a text.
@@ -200,6 +202,8 @@ fn mistakes_say_where_and_what_to_do() {
         ("y ~ (1 | s*t)", "groups that cross"),
         ("y ~ (1 | s + t)", "(1 | a) + (1 | b)"),
         ("y ~ (1 | s/s)", "each column of groups once"),
+        ("y ~ (1 | s) + (a | s/t)", "one by s already"),
+        ("y ~ (1 | t:s) + (1 | s:t)", "one by s:t already"),
         ("y ~ (1 | s:)", "the column of the groups"),
         ("y ~ (1 | s:a)", "(1 | s:a): groups are categories, and a is a column of numbers"),
         ("y ~ scale(a)", "all records"),

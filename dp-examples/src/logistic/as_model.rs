@@ -1,5 +1,6 @@
 //! The model file of the short form: that of the regression which a formula with the same columns would be.
 
+use std::collections::HashSet;
 use std::error::Error as StdError;
 
 use dp_accountant::Budget;
@@ -90,7 +91,8 @@ impl AsModel {
     ///
     /// # Errors
     ///
-    /// [`Error::Formula`] where the names of columns cannot stand in a formula.
+    /// [`Error::Formula`] where the names of columns cannot stand in a formula, and [`Error::DuplicateCoefficient`]
+    /// where two coefficients would have one name in it.
     pub(crate) fn new(condition: &Condition, design: &Design, schema: &Schema) -> Result<Self> {
         let entries = entries(design, schema);
         let names: Vec<&str> = entries.iter().map(|(column, _)| column.as_str()).collect();
@@ -100,12 +102,20 @@ impl AsModel {
             formula.outcome() == condition.column() && formula.columns() == names && formula.groups.is_empty()
         });
         let Some(formula) = formula else {
+            let among = [condition.column()].into_iter().chain(names);
+            let unlikely = among.filter(|column| column.contains('`')).collect::<Vec<_>>().join(", ");
             return Err(Error::Formula {
-                reason: "--model: the name of a column cannot be written in a formula, which a model file has; rename it"
-                    .to_owned(),
+                reason: format!(
+                    "--model: the name of a column cannot be written in a formula, which a model file has; rename {}",
+                    if unlikely.is_empty() { "it" } else { &unlikely }
+                ),
             });
         };
         let columns: Vec<ColumnOf> = design.coefficients().iter().map(column_of).collect();
+        let mut seen = HashSet::new();
+        if let Some(twice) = columns.iter().find(|column| !seen.insert(&column.name)) {
+            return Err(Error::DuplicateCoefficient { name: twice.name.clone() });
+        }
         let matrix = Matrix { values: Array2::zeros((0, columns.len())), columns };
         let of_formula =
             matrix::Design { matrix, groups: Vec::new(), offset: None, offset_range: (0.0, 0.0) };
@@ -225,9 +235,11 @@ mod tests {
         let condition: Condition = "y = 1".parse().unwrap();
         let design = Design::new(&table, &bounds, &condition, None, Intercept::Included).unwrap();
         let told = AsModel::new(&condition, &design, bounds.schema()).err().map(|error| error.to_string());
-        assert!(
-            told.as_ref().is_some_and(|told| told.contains("cannot be written in a formula")),
-            "{told:?}"
-        );
+        assert!(told.is_some_and(|told| told.contains("in a formula") && told.contains("a`b")));
+        let table = Table::parse("a.csv", b"Intercept,y\n1,0\n0,1\n").unwrap();
+        let bounds = Bounds::parse("b.toml", b"Intercept = [0, 1]").unwrap();
+        let design = Design::new(&table, &bounds, &condition, None, Intercept::Included).unwrap();
+        let told = AsModel::new(&condition, &design, bounds.schema()).err();
+        assert!(matches!(told, Some(Error::DuplicateCoefficient { name }) if name == "Intercept"));
     }
 }

@@ -13,7 +13,7 @@ use crate::formula::matrix::{BLOCK, check_size, rows_of};
 use crate::schema::Entry;
 use crate::schema::bounds::{Bound, Bounds, toml_key};
 use crate::schema::draft::looks_like_identifier;
-use crate::table::condition::Condition;
+use crate::table::condition::{Comparand, Condition};
 use crate::table::split::Split;
 use crate::table::{Cell, Table};
 use crate::{Error, Result};
@@ -597,6 +597,15 @@ fn feature_columns<'a>(
 fn holds(table: &Table, bounds: &Bounds, condition: &Condition) -> Result<Vec<bool>> {
     match bounds.schema().get(condition.column()) {
         Some(entry) => condition.check_described(entry, table)?,
+        // One that is misspelt would make all records positive, or none, and be paid for.
+        None if matches!(condition.comparand(), Comparand::Text(_)) && !bounds.has_public_categories() => {
+            return Err(Error::MissingCategories {
+                file: table.name().into(),
+                column: condition.column().into(),
+                key: toml_key(condition.column()),
+                bounds_file: bounds.file().map(str::to_owned),
+            });
+        }
         None => condition.check_undescribed(table)?,
     }
     condition.evaluate(table)

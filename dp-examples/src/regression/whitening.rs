@@ -84,6 +84,10 @@ pub const MOST_FEATURES: usize = 128;
 /// x′ = T x,   u = Tᵀ u′,   u ~ N(m, τ² I)  ⇔  u′_k ~ N((Uᵀ m)_k/b_k, τ²/b_k²) independent
 /// ```
 ///
+/// The second time records that are longer than their typical norm are cut to it, as those of a rare category are in
+/// coordinates that have stretched it, and moments are found too small; they are taken for no less than the first time
+/// they were known to be, `I − 2 s √(2D)/Ñ T Tᵀ`.
+///
 /// Weights whose priors have different standard deviations `s_j` are `s_j u_j` of features `x_j s_j`, whose priors have
 /// one.
 ///
@@ -251,13 +255,16 @@ impl Whitening {
         let mut transform = DMatrix::<f64>::identity(features, features);
         let mut typical = public.trace().max(SMALLEST_CLIP_NORM).sqrt();
         let (mut turned, mut raised_by) = (DMatrix::<f64>::zeros(features, features), 0.0);
+        let mut known = DMatrix::<f64>::zeros(features, features);
         for _ in 0..STAGES {
             let largest = typical * typical;
             let rows = Array2::from_shape_fn((features, features), |(j, k)| transform[(j, k)]);
             let found = summaries.second_moments("x", rows.view(), largest, moments_noise, purse)?;
             let noisy = DMatrix::from_fn(features, features, |j, k| found.matrix[(j, k)]);
             let edge = found.deviation * edge_of;
-            let raised = raise(&noisy, |value| (value.max(0.0) + edge) / number);
+            // Rows longer than the norm are cut, and then the ones before are the better measurement.
+            let least_known = at_least(noisy.clone(), &(known * number));
+            let raised = raise(&least_known, |value| (value.max(0.0) + edge) / number);
             // Second moments of x itself.
             let back = raise(&transform, f64::recip);
             let moments = &back * raised * &back;
@@ -267,6 +274,8 @@ impl Whitening {
             let turn = &transform * back;
             let measured = (&turn * noisy * turn.transpose()).trace() / number;
             let uncertain = found.deviation * (turn.transpose() * &turn).norm() / number;
+            // Moments of about 1, less what was added for the noise and as much as it may have added itself.
+            known = DMatrix::identity(features, features) - (2.0 * edge / number) * &turn * turn.transpose();
             (turned, raised_by) = (turn.clone(), edge / number);
             let expected = (&transform * &public * &transform).trace();
             // One standard deviation above what was measured, but not above what the bounds say: a norm that is too
@@ -552,6 +561,12 @@ pub(crate) fn another_seed(seed: &Seed) -> dp_sampler::Result<Seed> {
     })
 }
 
+/// The least matrix above the first that is nowhere below the second: `A + (B − A)₊`.
+fn at_least(matrix: DMatrix<f64>, least: &DMatrix<f64>) -> DMatrix<f64> {
+    let above = raise(&(least - &matrix), |value| value.max(0.0));
+    matrix + above
+}
+
 /// A function of a symmetric matrix, by its eigenvalues.
 pub(crate) fn raise(matrix: &DMatrix<f64>, of: impl Fn(f64) -> f64) -> DMatrix<f64> {
     let found = SymmetricEigen::new(0.5 * (matrix + matrix.transpose()));
@@ -645,6 +660,30 @@ mod tests {
         // One standard deviation too much is allowed for.
         let typical = after.iter().sum::<f64>().sqrt();
         assert!((found.typical / typical - 1.0).abs() < 0.15, "{} {typical}", found.typical);
+    }
+
+    /// A category that one in fifty records has: in coordinates that have stretched it, its records are longer than what is
+    /// kept of a record. Where only what is kept was counted, its second moment became 17.
+    #[test]
+    fn a_rare_category_is_stretched_to_its_moment() {
+        let records = 5_000;
+        let features = Array2::from_shape_fn((records, 3), |(i, j)| match j {
+            0 => 1.0,
+            1 => f64::from(u8::from(i % 50 == 7)),
+            _ => (i * 37 % 101) as f64 / 50.0 - 1.0,
+        });
+        let labels = Array1::from_shape_fn(records, |i| (i % 2) as f64);
+        let hidden = logistic::records(features.clone(), labels).unwrap();
+        for (epsilon, most) in [(10.0, 1.6), (3.0, 2.5)] {
+            let mut ledger = Ledger::new(budget(epsilon)).unwrap();
+            let of = (&[1.0, 0.5, 1.0 / 3.0][..], Counted::Outcomes);
+            let seed = Seed::for_tests(2);
+            let found = Whitening::release(&hidden, of, budget(epsilon), &mut ledger, seed).unwrap().unwrap();
+            let whitened = found.features(features.view());
+            let mean = whitened.t().dot(&whitened) / records as f64;
+            let values = SymmetricEigen::new(DMatrix::from_fn(3, 3, |j, k| mean[(j, k)])).eigenvalues;
+            assert!(values.max() < most && values.min() > 0.4, "{epsilon}: {values}");
+        }
     }
 
     /// What is stated of second moments is what records have: to five deviations of the noise, a number of records with

@@ -183,7 +183,24 @@ impl Parser<'_> {
         if terms.is_empty() {
             return Err(self.wrong("an intercept or a column that differs by group"));
         }
-        self.groups.extend(nested.into_iter().map(|columns| Group { terms: terms.clone(), columns }));
+        for columns in nested {
+            let same = |group: &&Group| {
+                group.columns.len() == columns.len()
+                    && group.columns.iter().all(|column| columns.contains(column))
+            };
+            if self
+                .groups
+                .iter()
+                .filter(same)
+                .any(|group| group.terms.iter().any(|term| terms.contains(term)))
+            {
+                return Err(self.wrong(format!(
+                    "each coefficient of groups once: there is one by {} already",
+                    columns.join(":")
+                )));
+            }
+            self.groups.push(Group { terms: terms.clone(), columns });
+        }
         Ok(Piece::Special)
     }
 
