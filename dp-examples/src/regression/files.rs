@@ -120,8 +120,8 @@ pub(super) fn write_files(
 }
 
 /// All coefficients of all fits in the units of the file, with all their digits and, where it is known, the standard
-/// deviation that there would be without privacy noise; what is beside them; and whether the fit is private: `no` with a known seed, and `but for names` where names of categories were read from the
-/// records.
+/// deviation that there would be without privacy noise; what is beside them; and whether the fit is private: `no` with
+/// a known seed, and `but for names` where names of categories were read from the records.
 fn coefficients(found: &[Outcomes], delta: f64) -> Result<String> {
     let header =
         ["epsilon", "delta", "private", "of", "name", "mean", "sd", "low", "high", "sd_without_noise"];

@@ -7,7 +7,7 @@ use std::time::Duration;
 use dp_accountant::{Budget, Ledger, Purse};
 use dp_sampler::{FullBatch, GaussianNoise, NoiseSource, Purpose, Seed};
 use dp_vi::guides::{AutoLaplace, AutoNormal, Guide};
-use dp_vi::{DpVi, DrawScheme, Fit, InitialValues, PrivacyReport, Sensitive};
+use dp_vi::{DpVi, DrawScheme, Fit, InitialValues, NoiseAware, PrivacyReport, Sensitive};
 use indicatif::{ProgressBar, ProgressStyle};
 use nalgebra::{DMatrix, DVector};
 use ndarray::{ArrayD, Axis};
@@ -149,11 +149,16 @@ impl Fitted {
         })
     }
 
+    /// What the fit knows of the noise, where its values are the coefficients that are said and nothing else.
+    fn of_coefficients_alone(&self, specification: &Specification) -> Option<&NoiseAware> {
+        let is_alone = self.flat.is_none() && specification.family != Family::Ordinal;
+        self.fit.noise_aware().filter(|found| is_alone && found.sites == ["b"])
+    }
+
     /// Coefficients to predict from, on the scale of the public bounds, where the fit has some that are better than the
     /// average over its posterior.
     fn scaled_point(&self, specification: &Specification) -> Option<Vec<f64>> {
-        let is_alone = self.flat.is_none() && specification.family != Family::Ordinal;
-        let found = self.fit.noise_aware().filter(|found| is_alone && found.sites == ["b"])?;
+        let found = self.of_coefficients_alone(specification)?;
         let point = found.point.as_deref()?;
         Some(match &self.whitening {
             Some(whitening) => on_public_scale(whitening, point, specification),
@@ -164,8 +169,7 @@ impl Fitted {
     /// Standard deviations of the coefficients that there would be without privacy noise, in the units of the file,
     /// where the fit knows of the noise and coefficients are all of one posterior.
     pub(super) fn deviations_without_noise(&self, specification: &Specification) -> Option<Vec<f64>> {
-        let is_alone = self.flat.is_none() && specification.family != Family::Ordinal;
-        let found = self.fit.noise_aware().filter(|found| is_alone && found.sites == ["b"])?;
+        let found = self.of_coefficients_alone(specification)?;
         let covariance = &found.shares.as_ref()?.covariance_without_noise;
         let count = specification.columns.len();
         let scaled = match &self.whitening {
